@@ -1,0 +1,13 @@
+/* The verbs, in the order of the help. Each is defined by the cmd_NAME.c of its stage. */
+#ifndef NPG_CLI_VERBS_H
+#define NPG_CLI_VERBS_H
+
+#include "lib/command.h"
+
+#define NPG_VERBS NPG_VERB(sql)
+
+#define NPG_VERB(name) extern const struct npg_command npg_command_##name;
+NPG_VERBS
+#undef NPG_VERB
+
+#endif

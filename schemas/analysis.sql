@@ -1,0 +1,1 @@
+-- The analysis tables: rebuilt by numapgo analyze; see schemas/README.md.
