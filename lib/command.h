@@ -45,27 +45,27 @@ enum npg_option_type {
 };
 
 struct npg_option {
-	const char *name;            /* without the leading "--" */
-	char letter;                 /* 0: none */
+	const char *name; /* without the leading "--" */
+	char letter;      /* 0: none */
 	enum npg_option_type type;
-	size_t offset;               /* of the field in the options struct */
-	const char *arg;             /* name of the argument in the help; NULL for a flag */
-	const char *help;            /* one sentence; defaults are stated here */
-	const char *const *choices;  /* NULL-terminated, for NPG_OPTION_CHOICE */
+	size_t offset;              /* of the field in the options struct */
+	const char *arg;            /* name of the argument in the help; NULL for a flag */
+	const char *help;           /* one sentence; defaults are stated here */
+	const char *const *choices; /* NULL-terminated, for NPG_OPTION_CHOICE */
 };
 
 struct npg_command {
 	const char *name;
-	const char *summary;               /* one line, for the table of verbs */
-	const char *operands;              /* as in the usage line: "[--] CMD [ARGS...]" */
-	const char *description;           /* paragraphs; shown by --help, printed as they are */
-	const char *examples;              /* lines "  numapgo ...", shown by --help */
-	const struct npg_option *options;  /* the verb's own, without the common ones */
+	const char *summary;              /* one line, for the table of verbs */
+	const char *operands;             /* as in the usage line: "[--] CMD [ARGS...]" */
+	const char *description;          /* paragraphs; shown by --help, printed as they are */
+	const char *examples;             /* lines "  numapgo ...", shown by --help */
+	const struct npg_option *options; /* the verb's own, without the common ones */
 	size_t nr_options;
-	size_t options_size;               /* of the options struct */
-	void (*defaults)(void *options);   /* may be NULL: all zero */
+	size_t options_size;             /* of the options struct */
+	void (*defaults)(void *options); /* may be NULL: all zero */
 	int (*run)(const struct npg_command *command, void *options, int argc, char **argv);
-	bool is_launcher;                  /* bad usage ends with 125, not 2, as env(1) does */
+	bool is_launcher; /* bad usage ends with 125, not 2, as env(1) does */
 };
 
 /**

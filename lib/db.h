@@ -39,8 +39,8 @@ enum npg_db_type {
  * trusted_schema is off and defensive mode on, so a hostile file cannot run functions of its
  * choice. No WAL: recordings live on shared file systems.
  *
- * Return: 0; -ENOENT, -EACCES, -EEXIST (create), -ENOTSUP (not a database), -EIO, -ENOMEM; @err set.
- * MT-Safe. Not AS-Safe.
+ * Return: 0; -ENOENT, -EACCES, -EEXIST (create), -ENOTSUP (not a database), -EIO, -ENOMEM; @err
+ * set. MT-Safe. Not AS-Safe.
  */
 NPG_MUST_CHECK int npg_db_open(const char *path, enum npg_db_mode mode, struct npg_db **db,
 			       struct npg_error *err);

@@ -34,17 +34,17 @@ struct npg_elf_symbol {
 struct npg_elf_file {
 	char *path;
 	char build_id[2 * NPG_BUILD_ID_MAX + 1]; /* lower-case hexadecimal; empty: none */
-	bool is_native;      /* class, byte order and machine of this numapgo */
-	bool is_executable;  /* ET_EXEC, or ET_DYN with an entry that is run */
+	bool is_native;                          /* class, byte order and machine of this numapgo */
+	bool is_executable;                      /* ET_EXEC, or ET_DYN with an entry that is run */
 	bool has_interpreter;
-	bool is_sanitized;   /* needs or contains a sanitizer's runtime */
+	bool is_sanitized; /* needs or contains a sanitizer's runtime */
 	size_t nr_segments;
 	struct npg_elf_segment *segments;
-	size_t nr_objects;   /* STT_OBJECT/COMMON symbols with a size, by address; largest wins */
+	size_t nr_objects; /* STT_OBJECT/COMMON symbols with a size, by address; largest wins */
 	struct npg_elf_symbol *objects;
 	size_t nr_functions; /* STT_FUNC with a size, by address */
 	struct npg_elf_symbol *functions;
-	void *handle;        /* private */
+	void *handle; /* private */
 };
 
 /**
@@ -73,7 +73,8 @@ NPG_MUST_CHECK int npg_elf_file_load_symbols(struct npg_elf_file *file, struct n
 NPG_MUST_CHECK int npg_elf_file_vaddr_of_offset(const struct npg_elf_file *file,
 						uint64_t file_offset, uint64_t *vaddr);
 
-/** npg_elf_file_object_at(), npg_elf_file_function_at() - the symbol that covers @vaddr, or NULL. */
+/** npg_elf_file_object_at(), npg_elf_file_function_at() - the symbol that covers @vaddr, or NULL.
+ */
 const struct npg_elf_symbol *npg_elf_file_object_at(const struct npg_elf_file *file,
 						    uint64_t vaddr);
 const struct npg_elf_symbol *npg_elf_file_function_at(const struct npg_elf_file *file,

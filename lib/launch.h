@@ -15,22 +15,23 @@
 
 /* What kind of program it is, found before it runs. */
 enum npg_launch_kind {
-	NPG_LAUNCH_DYNAMIC,   /* ELF of this machine with an interpreter: can be preloaded */
-	NPG_LAUNCH_SCRIPT,    /* "#!": its interpreter is what gets preloaded */
-	NPG_LAUNCH_NO_SHEBANG,/* text without "#!": execvp runs it with /bin/sh */
-	NPG_LAUNCH_STATIC,    /* ELF without interpreter: cannot be preloaded */
-	NPG_LAUNCH_PRIVILEGED,/* setuid, setgid or file capabilities: the loader ignores preloads */
-	NPG_LAUNCH_FOREIGN,   /* ELF of another machine or class */
+	NPG_LAUNCH_DYNAMIC,    /* ELF of this machine with an interpreter: can be preloaded */
+	NPG_LAUNCH_SCRIPT,     /* "#!": its interpreter is what gets preloaded */
+	NPG_LAUNCH_NO_SHEBANG, /* text without "#!": execvp runs it with /bin/sh */
+	NPG_LAUNCH_STATIC,     /* ELF without interpreter: cannot be preloaded */
+	NPG_LAUNCH_PRIVILEGED, /* setuid, setgid or file capabilities: the loader ignores preloads
+				*/
+	NPG_LAUNCH_FOREIGN,    /* ELF of another machine or class */
 	NPG_LAUNCH_SANITIZED, /* built with AddressSanitizer or the like: must load its own first */
 };
 
 struct npg_launch {
-	char *path;                  /* the file that will be run, resolved by PATH */
+	char *path; /* the file that will be run, resolved by PATH */
 	enum npg_launch_kind kind;
-	const char *why_no_preload;  /* a phrase, or NULL if it can be preloaded */
+	const char *why_no_preload; /* a phrase, or NULL if it can be preloaded */
 	pid_t pid;
-	int go_fd;                   /* npg_launch_go() writes here */
-	int status_fd;               /* the child's exec error arrives here */
+	int go_fd;     /* npg_launch_go() writes here */
+	int status_fd; /* the child's exec error arrives here */
 };
 
 /**

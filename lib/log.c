@@ -12,7 +12,7 @@ void npg_log_set_level(enum npg_log_level new_level)
 	level = new_level;
 }
 
-static void print_line(const char *kind, const char *format, va_list args)
+static NPG_PRINTF(2, 0) void print_line(const char *kind, const char *format, va_list args)
 {
 	char line[2048];
 	int saved = errno;

@@ -40,7 +40,7 @@ struct npg_plan_range {
 	uint8_t weights[NPG_PLAN_MAX_NODES]; /* all 0: equal */
 };
 
-struct npg_plan_table_range { /* page-table pages: one per 2 MiB region of the object */
+struct npg_plan_table_range {  /* page-table pages: one per 2 MiB region of the object */
 	uint64_t first_region; /* from the 2 MiB-aligned address at or below the object's start */
 	uint64_t nr_regions;
 	uint8_t node;
@@ -58,16 +58,16 @@ struct npg_plan_frame {
 };
 
 struct npg_plan_object {
-	char *kind;        /* "static", "heap", "mmap", "shared" */
-	char *name;        /* symbol, or a call site's function; for people and for static symbols */
-	int module;        /* static: index into modules; else -1 */
+	char *kind; /* "static", "heap", "mmap", "shared" */
+	char *name; /* symbol, or a call site's function; for people and for static symbols */
+	int module; /* static: index into modules; else -1 */
 	uint64_t offset_bytes; /* static: vaddr of the symbol */
 	uint64_t size_bytes;   /* as recorded */
 	size_t nr_frames;
 	struct npg_plan_frame *frames;
 	enum npg_plan_which which;
 	uint64_t ordinal;
-	char *creator;     /* thread path, or NULL */
+	char *creator; /* thread path, or NULL */
 	size_t nr_ranges;
 	struct npg_plan_range *ranges; /* by first_page, not overlapping; pages outside: default */
 	size_t nr_table_ranges;
@@ -78,12 +78,12 @@ struct npg_plan_object {
 };
 
 struct npg_plan_thread {
-	char *path;        /* creation path */
-	char *name;        /* may be NULL */
-	int start_module;  /* -1: unknown */
+	char *path;       /* creation path */
+	char *name;       /* may be NULL */
+	int start_module; /* -1: unknown */
 	uint64_t start_offset_bytes;
 	int node;
-	double share;      /* of the samples */
+	double share; /* of the samples */
 };
 
 struct npg_plan_node {
@@ -92,26 +92,26 @@ struct npg_plan_node {
 };
 
 struct npg_plan_prediction {
-	char *placement;   /* "first touch", "interleave", "single node", "plan" */
-	double lar;        /* 0..1 */
-	double memory_ns;  /* modelled time of the sampled accesses */
-	double walk_ns;    /* modelled time of page walks */
+	char *placement;     /* "first touch", "interleave", "single node", "plan" */
+	double lar;          /* 0..1 */
+	double memory_ns;    /* modelled time of the sampled accesses */
+	double walk_ns;      /* modelled time of page walks */
 	double remote_walks; /* share of page walks to a remote table, 0..1 */
 };
 
 struct npg_plan {
-	char *command;     /* recorded command line */
-	char *program;     /* path of the executable */
+	char *command; /* recorded command line */
+	char *program; /* path of the executable */
 	char program_build_id[2 * NPG_BUILD_ID_MAX + 1];
-	char *recording;   /* name of the database it was made from */
-	char *objective;   /* "throughput" or "makespan" */
-	char *machine;     /* name of the machine it was made for */
+	char *recording; /* name of the database it was made from */
+	char *objective; /* "throughput" or "makespan" */
+	char *machine;   /* name of the machine it was made for */
 	char fingerprint[33];
 	uint64_t page_size_bytes;
 	int nr_nodes;
 	struct npg_plan_node *nodes;
 	double *distance_ns; /* nr_nodes x nr_nodes, row = CPUs' node: to map nodes on others */
-	bool leave;        /* the plan says: leave everything as it is */
+	bool leave;          /* the plan says: leave everything as it is */
 	char *leave_reason;
 	size_t nr_modules;
 	struct npg_plan_module *modules;

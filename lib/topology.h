@@ -21,28 +21,28 @@
 #define NPG_NODE_NONE (-1)
 
 struct npg_node {
-	int node;                 /* the system's number */
-	struct npg_cpuset cpus;   /* empty for a node of memory only */
+	int node;               /* the system's number */
+	struct npg_cpuset cpus; /* empty for a node of memory only */
 	int nr_cpus;
-	uint64_t memory_bytes;    /* 0 for a node without memory */
-	uint64_t free_bytes;      /* now, on this machine; memory_bytes for others */
+	uint64_t memory_bytes; /* 0 for a node without memory */
+	uint64_t free_bytes;   /* now, on this machine; memory_bytes for others */
 };
 
 struct npg_topology {
-	char *name;               /* of the machine file, or "this machine" */
-	char *description;        /* one line, may be empty */
+	char *name;        /* of the machine file, or "this machine" */
+	char *description; /* one line, may be empty */
 	int nr_nodes;
 	struct npg_node *nodes;
-	double *slit;             /* firmware distances, local = 10; never a latency */
-	double *latency_ns;       /* idle load latency; NULL if not known */
+	double *slit;                /* firmware distances, local = 10; never a latency */
+	double *latency_ns;          /* idle load latency; NULL if not known */
 	double *bandwidth_mib_per_s; /* read bandwidth; NULL if not known */
-	double load_factor_a;     /* latency under load, facts: 1 + a*u/(1 - g*u), u = utilisation */
+	double load_factor_a; /* latency under load, facts: 1 + a*u/(1 - g*u), u = utilisation */
 	double load_factor_g;
-	char *slit_origin;        /* where each came from, one phrase */
+	char *slit_origin; /* where each came from, one phrase */
 	char *latency_origin;
 	char *bandwidth_origin;
-	char *hwloc_xml;          /* complete export; NULL for a machine file */
-	char fingerprint[33];     /* equal for machines of equal shape: nodes, CPUs, memory, SLIT */
+	char *hwloc_xml;      /* complete export; NULL for a machine file */
+	char fingerprint[33]; /* equal for machines of equal shape: nodes, CPUs, memory, SLIT */
 };
 
 /**
@@ -68,7 +68,8 @@ NPG_MUST_CHECK int npg_topology_load_system(struct npg_topology **topology, stru
 NPG_MUST_CHECK int npg_topology_load(const char *what, struct npg_topology **topology,
 				     struct npg_error *err);
 
-/** npg_topology_from_xml() - from hwloc XML text, as kept in a recording. As npg_topology_load(). */
+/** npg_topology_from_xml() - from hwloc XML text, as kept in a recording. As npg_topology_load().
+ */
 NPG_MUST_CHECK int npg_topology_from_xml(const char *xml, struct npg_topology **topology,
 					 struct npg_error *err);
 
