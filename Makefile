@@ -52,7 +52,7 @@ RECORD_OBJ := $(RECORD_SRC:%.c=$(B)/pic/%.o)
 REPLAY_OBJ := $(REPLAY_SRC:%.c=$(B)/pic/%.o)
 PROGRAMS := $(B)/numapgo $(B)/libnumapgo-record.so $(B)/libnumapgo-replay.so
 
-.PHONY: all deps clean
+.PHONY: all deps install uninstall clean
 all: $(PROGRAMS)
 
 include tests/tests.mk
@@ -99,6 +99,24 @@ $(B)/%.o: %.c
 	$(Q)$(CC) $(TOOL_CFLAGS) -MMD -MP -c -o $@ $<
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+# where replay finds the preload objects and analyze the machines: beside bin/
+install: all man
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/numapgo \
+		$(DESTDIR)$(PREFIX)/share/numapgo/machines $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -m 755 $(B)/numapgo $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 $(B)/libnumapgo-record.so $(B)/libnumapgo-replay.so \
+		$(DESTDIR)$(PREFIX)/lib/numapgo/
+	install -m 644 $(wildcard datasets/machines/*) $(DESTDIR)$(PREFIX)/share/numapgo/machines/
+	install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 cli/completion.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/numapgo
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/numapgo $(patsubst $(B)/man/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(MAN)) \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/numapgo
+	rm -rf $(DESTDIR)$(PREFIX)/lib/numapgo $(DESTDIR)$(PREFIX)/share/numapgo
 
 clean:
 	rm -rf build
