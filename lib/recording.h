@@ -34,8 +34,11 @@ NPG_MUST_CHECK int npg_recording_create(const char *path, struct npg_recording *
 					struct npg_error *err);
 
 /**
- * npg_recording_finish() - build indexes, mark complete, rename to the final name; an existing
- * file of that name becomes PATH.old.
+ * npg_recording_finish() - build indexes, mark complete, close, rename to the final name; an
+ * existing file of that name becomes PATH.old.
+ *
+ * No transaction may be open, all statements be finalised; .db is NULL afterwards.
+ * npg_recording_close() is still needed.
  *
  * Return: as npg_db_exec(); on failure the partial file stays and @err names it.
  */
