@@ -56,7 +56,7 @@ static int open_table(const struct npg_elf_file *file, uint32_t type, struct tab
 	GElf_Shdr wide;
 	Elf_Scn *wide_scn;
 
-	*t = (struct table){ NULL };
+	memset(t, 0, sizeof(*t));
 	t->scn = find_section(private->elf, type, &t->header);
 	if (t->scn == NULL)
 		return 0;
