@@ -300,7 +300,7 @@ static int check_tables(struct npg_db *db, struct npg_error *err)
 
 static int check_identity(struct npg_db *db, bool *is_complete, struct npg_error *err)
 {
-	int64_t application, version, complete;
+	int64_t application = 0, version = 0, complete = 0;
 	int ret = npg_db_query_i64(db, "PRAGMA application_id", 0, &application, err);
 
 	if (ret == 0)
@@ -360,7 +360,7 @@ static int open_file(const char *path, bool want_write, struct npg_db **db, stru
 int npg_recording_open(const char *path, bool want_write, struct npg_recording *recording,
 		       struct npg_error *err)
 {
-	struct npg_recording r = { NULL };
+	struct npg_recording r = { .db = NULL };
 	int ret;
 
 	if (path == NULL)
@@ -390,5 +390,5 @@ void npg_recording_close(struct npg_recording *recording)
 	npg_db_close(recording->db);
 	free(recording->path);
 	free(recording->partial_path);
-	*recording = (struct npg_recording){ NULL };
+	*recording = (struct npg_recording){ .db = NULL };
 }
