@@ -18,6 +18,8 @@
 
 #define NPG_PLAN_DEFAULT   "numapgo.plan"
 #define NPG_PLAN_MAX_NODES 64
+#define NPG_PLAN_FORMAT    "numapgo-plan" /* the entry "format" of the file */
+#define NPG_PLAN_VERSION   1
 
 enum npg_plan_policy {
 	NPG_POLICY_BIND,       /* to nodes[0]; falls back to others only when it is full */
@@ -146,10 +148,27 @@ NPG_MUST_CHECK int npg_plan_from_text(const char *text, size_t length, const cha
  * npg_plan_write() - write a plan: the same plan gives the same bytes, one entry per line, so that
  * it can be committed and compared. Written beside @path and renamed.
  *
- * Return: 0; -EACCES, -ENOSPC, ...; @err set.
+ * Numbers keep 6 significant digits where they are not whole. Bytes in names that are not UTF-8
+ * become U+FFFD. A plan that npg_plan_read() would refuse is refused here.
+ *
+ * Return: 0; -EINVAL; -EACCES, -ENOSPC, ...; -ENOMEM; @err set.
+ * MT-Safe. Not AS-Safe.
  */
 NPG_MUST_CHECK int npg_plan_write(const struct npg_plan *plan, const char *path,
 				  struct npg_error *err);
+
+/**
+ * npg_plan_module_key() - identity of a module, as lib/preload/hash.h defines it: its build ID, or
+ * its file name if it has none or is the C library.
+ */
+uint64_t npg_plan_module_key(const struct npg_plan_module *module);
+
+/**
+ * npg_plan_to_text() - the text that npg_plan_write() writes.
+ * @text: result, NUL-terminated, to be ended with free().
+ */
+NPG_MUST_CHECK int npg_plan_to_text(const struct npg_plan *plan, char **text, size_t *length,
+				    struct npg_error *err);
 
 /** npg_plan_site_hash() - identity of an object's call site, as lib/preload/hash.h defines it. */
 uint64_t npg_plan_site_hash(const struct npg_plan *plan, const struct npg_plan_object *object);
