@@ -47,7 +47,7 @@ build() # NAME, make arguments
 }
 
 step 'build: gcc, clang, sanitizers'
-build build/gcc CC=gcc B="$B" all workloads unit-programs || exit 1
+build build/gcc CC=gcc B="$B" all workloads targets unit-programs || exit 1
 build build/clang CC=clang B="$B/clang" all workloads unit-programs
 build build/asan CC=gcc B="$B/asan" SAN=address,undefined all unit-programs
 threaded=$(grep -l pthread tests/unit/test_*.c 2>/dev/null)

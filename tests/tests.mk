@@ -8,7 +8,7 @@ $(B)/unit/%: tests/unit/%.c $(B)/libnumapgo.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_CFLAGS) -Wno-missing-prototypes -MMD -MP -o $@ $< $(B)/libnumapgo.a $(LIBS) -lcmocka
 
-.PHONY: unit unit-programs fuzz fuzzers cli bench check demo
+.PHONY: unit unit-programs targets fuzz fuzzers cli bench check demo
 unit-programs: $(UNIT)
 
 unit: $(UNIT)
@@ -25,9 +25,18 @@ $(B)/fuzz/%: tests/fuzz/%.c $(B)/libnumapgo.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_CFLAGS) -Wno-missing-prototypes -fsanitize=fuzzer -o $@ $< $(B)/libnumapgo.a $(LIBS)
 
+# small programs that the scripts of tests/cli need
+TARGETS := $(patsubst tests/targets/%.c,$(B)/targets/%,$(wildcard tests/targets/*.c))
+
+targets: $(TARGETS)
+
+$(B)/targets/%: tests/targets/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -o $@ $<
+
 # make cli T=t0201: some scripts only
 T ?= t
-cli: all workloads
+cli: all workloads targets
 	$(Q)mkdir -p $(B)/check && for t in tests/cli/$(T)*.sh; do \
 		NUMAPGO=$(CURDIR)/$(B)/numapgo B=$(B) sh tests/run.sh -d $(B)/check cli/$$(basename $$t .sh) \
 			sh $$t || failed=1; done; [ -z "$$failed" ]
