@@ -7,6 +7,8 @@
 #define NPG_NORETURN          __attribute__((noreturn))
 #define NPG_UNUSED            __attribute__((unused))
 #define NPG_EXPORT            __attribute__((visibility("default")))
+#define NPG_NOINLINE          __attribute__((noinline))
+#define NPG_CONSTRUCTOR       __attribute__((constructor))
 #define NPG_LIKELY(x)         __builtin_expect(!!(x), 1)
 #define NPG_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define NPG_ARRAY_SIZE(a)     (sizeof(a) / sizeof((a)[0]))

@@ -91,7 +91,7 @@ CREATE TABLE thread (
     process_id       INTEGER NOT NULL REFERENCES process (id),
     tid              INTEGER NOT NULL,
     parent_id        INTEGER REFERENCES thread (id),
-    path             TEXT NOT NULL,      -- creation path: main '0', its second child '0.2'
+    path             TEXT NOT NULL,      -- creation path: main '0', its children '0.0', '0.1'
     name_id          INTEGER REFERENCES string (id),
     start_module_id  INTEGER REFERENCES module (id),
     start_offset_bytes INTEGER,          -- start routine, offset as in frame

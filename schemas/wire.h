@@ -36,8 +36,8 @@ enum npg_wire_type {
 	NPG_WIRE_SHMAT,         /* address, size, value = shmid */
 	NPG_WIRE_SHMDT,         /* address */
 	NPG_WIRE_BRK,           /* address = new break */
-	NPG_WIRE_THREAD_CREATE, /* value = start routine, value2 = child ordinal of the creator;
-	                         * sent by the creator */
+	NPG_WIRE_THREAD_CREATE, /* value = start routine, value2 = child ordinal of the creator,
+	                         * from 0; sent by the creator */
 	NPG_WIRE_THREAD_START,  /* sent by the new thread; value = start routine, value2 = child
 	                         * ordinal, address = creator's tid */
 	NPG_WIRE_THREAD_EXIT,

@@ -5,7 +5,8 @@
  * A frame is (module key, offset): the module key hashes the build ID, or the file's last name
  * component where there is none; the offset is the ELF virtual address of the return address.
  * Frames in the C library and the dynamic loader count by name only, with offset 0, so that an
- * update of the C library leaves plans valid. FNV-1a, 64 bit.
+ * update of the C library leaves plans valid. A frame in no module (generated code) is the pair
+ * (0, 0). The module is looked up at the return address minus 1. FNV-1a, 64 bit.
  */
 #ifndef NPG_LIB_PRELOAD_HASH_H
 #define NPG_LIB_PRELOAD_HASH_H

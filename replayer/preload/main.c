@@ -1,5 +1,20 @@
 /* placeholder until the hooks land */
-#include "schemas/wire.h"
+#include "lib/preload/threads.h"
 
-extern int npg_replay_version;
-int npg_replay_version = 1;
+void npg_on_thread_create(const struct npg_thread_birth *birth)
+{
+	(void)birth;
+}
+
+void npg_on_thread_start(const struct npg_thread_birth *birth)
+{
+	(void)birth;
+}
+
+void npg_on_thread_exit(void)
+{
+}
+
+void npg_on_fork(void)
+{
+}
