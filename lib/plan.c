@@ -81,10 +81,14 @@ uint64_t npg_plan_site_hash(const struct npg_plan *plan, const struct npg_plan_o
 
 	for (size_t i = 0; i < object->nr_frames; i++) {
 		const struct npg_plan_frame *f = &object->frames[i];
-		const struct npg_plan_module *m = &plan->modules[f->module];
-		uint64_t offset = npg_hash_is_system_module(m->path) ? 0 : f->offset_bytes;
+		uint64_t key = 0, offset = 0;
 
-		hash = npg_hash_frame(hash, npg_plan_module_key(m), offset);
+		if (f->module >= 0) {
+			key = npg_plan_module_key(&plan->modules[f->module]);
+			if (!npg_hash_is_system_module(plan->modules[f->module].path))
+				offset = f->offset_bytes;
+		}
+		hash = npg_hash_frame(hash, key, offset);
 	}
 	return hash;
 }

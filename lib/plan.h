@@ -54,7 +54,7 @@ struct npg_plan_module {
 };
 
 struct npg_plan_frame {
-	int module; /* index into the plan's modules */
+	int module; /* index into the plan's modules; -1: generated code, in no module */
 	uint64_t offset_bytes;
 	char *function; /* for people; may be NULL */
 };
@@ -110,6 +110,8 @@ struct npg_plan {
 	char *machine;   /* name of the machine it was made for */
 	char fingerprint[33];
 	uint64_t page_size_bytes;
+	uint64_t min_object_bytes; /* smaller allocations were not recorded, so not counted by
+				    * ordinals; 0: unknown */
 	int nr_nodes;
 	struct npg_plan_node *nodes;
 	double *distance_ns; /* nr_nodes x nr_nodes, row = CPUs' node: to map nodes on others */

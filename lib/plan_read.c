@@ -118,7 +118,7 @@ static int read_frame(const struct npg_plan_reader *r, json_t *json, const char 
 	int ret = npg_field_open(&p, r, json, keys, name, i);
 
 	if (ret == 0)
-		ret = npg_field_module(&p, "module", true, &frame->module);
+		ret = npg_field_module(&p, "module", false, &frame->module);
 	if (ret == 0)
 		ret = npg_field_u64(&p, "offset_bytes", true, NPG_PLAN_MAX_BYTES,
 				    &frame->offset_bytes);
@@ -397,6 +397,8 @@ static int read_head(const struct npg_plan_place *p)
 		return npg_field_bad(p, "leave", "true or false is wanted");
 	plan->leave = json_is_true(leave);
 	if ((ret = npg_field_text(p, "leave_reason", false, &plan->leave_reason)) < 0 ||
+	    (ret = npg_field_u64(p, "min_object_bytes", false, NPG_PLAN_MAX_BYTES,
+				 &plan->min_object_bytes)) < 0 ||
 	    (ret = npg_field_text(p, "command", false, &plan->command)) < 0 ||
 	    (ret = npg_field_text(p, "recording", false, &plan->recording)) < 0 ||
 	    (ret = npg_field_text(p, "objective", false, &plan->objective)) < 0)
@@ -406,10 +408,11 @@ static int read_head(const struct npg_plan_place *p)
 
 static int read_top(const struct npg_plan_reader *r, json_t *json)
 {
-	static const char *const keys[] = { "format",       "version",   "command", "program",
-					    "recording",    "objective", "machine", "leave",
-					    "leave_reason", "modules",   "threads", "objects",
-					    "predictions",  NULL };
+	static const char *const keys[] = {
+		"format",    "version", "command",     "program",          "recording",
+		"objective", "machine", "leave",       "leave_reason",     "modules",
+		"threads",   "objects", "predictions", "min_object_bytes", NULL
+	};
 	struct npg_plan *plan = r->plan;
 	const char *format = json_string_value(json_object_get(json, "format"));
 	struct npg_plan_place p = { r, json, "" };

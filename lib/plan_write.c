@@ -151,7 +151,8 @@ static json_t *frame_of(struct writer *w, const struct npg_plan_frame *frame)
 {
 	json_t *json = json_object();
 
-	add(w, json, "module", json_integer(frame->module));
+	if (frame->module >= 0)
+		add(w, json, "module", json_integer(frame->module));
 	add(w, json, "offset_bytes", u64_of(frame->offset_bytes));
 	add_text(w, json, "function", frame->function);
 	return json;
@@ -304,6 +305,8 @@ static void put_plan(struct writer *w, const struct npg_plan *plan)
 	put_field(w, "  ", "program", module_of(w, plan->program, plan->program_build_id));
 	put_text_field(w, "recording", plan->recording);
 	put_text_field(w, "objective", plan->objective);
+	if (plan->min_object_bytes > 0)
+		put_field(w, "  ", "min_object_bytes", u64_of(plan->min_object_bytes));
 	put_field(w, "  ", "leave", json_boolean(plan->leave));
 	put_text_field(w, "leave_reason", plan->leave_reason);
 	put_machine(w, plan);

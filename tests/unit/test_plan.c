@@ -13,7 +13,8 @@
 #include "lib/schemas.h"
 
 static const char small[] =
-    "{\"format\":\"numapgo-plan\",\"version\":1,\"program\":{\"path\":\"/bin/app\"},"
+    "{\"format\":\"numapgo-plan\",\"version\":1,\"min_object_bytes\":65536,\"program\":{\"path\":"
+    "\"/bin/app\"},"
     "\"machine\":{\"page_size_bytes\":4096,\"nodes\":[{\"memory_bytes\":1,\"nr_cpus\":1},"
     "{\"memory_bytes\":1,\"nr_cpus\":1}],\"distance_ns\":[[80,140],[140,80]]},"
     "\"modules\":[{\"path\":\"/bin/app\",\"build_id\":\"00ff\"},{\"path\":\"/lib/libc.so.6\"}],"
