@@ -50,3 +50,8 @@ demo: deps
 
 check: deps
 	$(Q)MAKE="$(MAKE)" B=$(B) NUMAPGO_CI=$(NUMAPGO_CI) sh tests/check.sh
+
+# the smallest recorder, for tests/cases and the hooks' own tests
+$(B)/channel_holder: tests/helpers/channel_holder.c $(B)/libnumapgo.a $(B)/libnumapgo-record.so
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TOOL_CFLAGS) -o $@ $< $(B)/libnumapgo.a $(LIBS)
