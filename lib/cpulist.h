@@ -10,7 +10,8 @@
 
 #include "lib/compiler.h"
 
-#define NPG_CPUSET_SIZE 4096 /* CPUs 0..4095; Debian's kernels are built for 8192 at most */
+#define NPG_CPUSET_SIZE  4096        /* CPUs 0..4095; Debian's kernels are built for 8192 at most */
+#define NPG_CPULIST_SIZE (14 * 1024) /* bytes that hold the text of any set: "0-1,3-4,..." */
 
 struct npg_cpuset {
 	uint64_t words[NPG_CPUSET_SIZE / 64];

@@ -6,7 +6,8 @@
  *
  * Nodes are kept in an array ordered by the system's node number; "index" below is the place in
  * that array, .node the system's number. Matrices are nr_nodes x nr_nodes, row = the CPUs' node
- * index, column = the memory's node index.
+ * index, column = the memory's node index. In .latency_ns and .bandwidth_mib_per_s the row of a
+ * node without CPUs and the column of a node without memory may be 0: not known.
  */
 #ifndef NPG_LIB_TOPOLOGY_H
 #define NPG_LIB_TOPOLOGY_H
@@ -38,7 +39,7 @@ struct npg_topology {
 	double *bandwidth_mib_per_s; /* read bandwidth; NULL if not known */
 	double load_factor_a; /* latency under load, facts: 1 + a*u/(1 - g*u), u = utilisation */
 	double load_factor_g;
-	char *slit_origin; /* where each came from, one phrase */
+	char *slit_origin; /* where each came from, one phrase; or why it is not known */
 	char *latency_origin;
 	char *bandwidth_origin;
 	char *hwloc_xml;      /* complete export; NULL for a machine file */
@@ -50,10 +51,11 @@ struct npg_topology {
  * @topology: result, to be ended with npg_topology_free().
  *
  * Latency and bandwidth are hwloc's memory attributes (HMAT, sysfs access0) where the kernel gives
- * them for every pair; else they stay NULL.
+ * them for every pair; else they stay NULL. What HWLOC_* variables ask for is not done: they are
+ * taken out of the environment for the time of the call.
  *
  * Return: 0; -ENOMEM, -EIO; @err set.
- * MT-Safe. Not AS-Safe.
+ * MT-Unsafe (environment). Not AS-Safe.
  */
 NPG_MUST_CHECK int npg_topology_load_system(struct npg_topology **topology, struct npg_error *err);
 
@@ -63,7 +65,7 @@ NPG_MUST_CHECK int npg_topology_load_system(struct npg_topology **topology, stru
  *        or a hwloc synthetic description ("numa:4 core:2 pu:1"), tried in this order.
  *
  * Return: 0; -ENOENT, -EINVAL, -EIO, -ENOMEM; @err set (with the names that exist for -ENOENT).
- * MT-Safe. Not AS-Safe.
+ * MT-Unsafe (environment). Not AS-Safe.
  */
 NPG_MUST_CHECK int npg_topology_load(const char *what, struct npg_topology **topology,
 				     struct npg_error *err);
