@@ -179,7 +179,7 @@ static void cut_bins(const struct row *row, double *best, size_t *from)
 	for (size_t j = 1; j <= row->nr_bins; j++) {
 		const uint32_t *after = row->cumulative + j * row->nr_categories;
 
-		best[j] = -INFINITY;
+		best[j] = -HUGE_VAL;
 		for (size_t i = 0; i < j; i++) {
 			const uint32_t *before = row->cumulative + i * row->nr_categories;
 			double value = best[i] - penalty + log_likelihood(row, before, after);
@@ -208,7 +208,7 @@ static size_t refine_border(const struct row *row, size_t first, size_t low, siz
 			    size_t end)
 {
 	uint32_t left[NPG_CHANGEPOINT_MAX_CATEGORIES], all[NPG_CHANGEPOINT_MAX_CATEGORIES];
-	double best = -INFINITY;
+	double best = -HUGE_VAL;
 	size_t border = low;
 
 	count_cells(row, first, low, left);

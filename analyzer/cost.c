@@ -62,7 +62,7 @@ struct npg_cost *npg_cost_new(const struct npg_topology *topology)
 	cost->load_a = topology->load_factor_a > 0.0 ? topology->load_factor_a : 0.26;
 	cost->load_g = topology->load_factor_g > 0.0 ? topology->load_factor_g : 0.80;
 	cost->bandwidth_is_assumed = topology->bandwidth_mib_per_s == NULL;
-	cost->local_ns = INFINITY;
+	cost->local_ns = HUGE_VAL;
 	for (int i = 0; i < n; i++) {
 		cost->nr_cpus[i] = topology->nodes[i].nr_cpus;
 		cost->memory_bytes[i] = topology->nodes[i].memory_bytes;

@@ -51,7 +51,7 @@ int npg_shrink_fit(const struct npg_point *points, size_t nr_points, uint32_t nr
 
 	if (total == NULL)
 		return -ENOMEM;
-	*kappa = INFINITY;
+	*kappa = HUGE_VAL;
 	for (size_t i = 0; i < nr_points; i++) {
 		nr_used += total[points[i].category] <= 0.0 ? 1.0 : 0.0;
 		total[points[i].category] += points[i].nr_samples;

@@ -72,7 +72,7 @@ static void allow_memory(struct npg_search *search)
 			there += (double)cost->memory_bytes[h];
 	}
 	while (there < wanted || there <= 0.0) {
-		double least = INFINITY;
+		double least = HUGE_VAL;
 		int nearest = -1;
 
 		for (int h = 0; h < cost->nr_nodes; h++) {
@@ -118,7 +118,7 @@ static void allow_nearest(struct npg_search *search, int seed, int k)
 	memset(search->cpus_allowed, 0, sizeof(search->cpus_allowed));
 	search->cpus_allowed[seed] = true;
 	for (int i = 1; i < k; i++) {
-		double least = INFINITY;
+		double least = HUGE_VAL;
 		int nearest = -1;
 
 		for (int h = 0; h < cost->nr_nodes; h++) {
@@ -158,7 +158,7 @@ static double mutual_distance(const struct npg_search *search)
 static bool choose_nodes(struct npg_search *search, int k, int nr_cpu_nodes)
 {
 	const struct npg_problem *p = search->problem;
-	double least = INFINITY;
+	double least = HUGE_VAL;
 	int best = -1;
 
 	for (int seed = 0; seed < p->cost->nr_nodes; seed++) {
@@ -323,7 +323,7 @@ int npg_solver_solve(const struct npg_problem *problem, struct npg_solution *sol
 {
 	struct npg_search search = { 0 };
 	struct npg_solution best = { 0 };
-	double best_value = INFINITY;
+	double best_value = HUGE_VAL;
 	int nr_cpu_nodes = 0, ret;
 
 	for (int n = 0; n < problem->cost->nr_nodes; n++)

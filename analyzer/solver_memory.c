@@ -102,7 +102,7 @@ static int spill(struct npg_search *search)
 		return -ENOMEM;
 	for (size_t u = 0; u < p->nr_units; u++) {
 		const struct npg_unit *unit = &p->units[u];
-		double others = INFINITY;
+		double others = HUGE_VAL;
 		int best;
 
 		if (search->now.unit_node[u] == NPG_SOLVER_INTERLEAVE || unit->follows >= 0) {
@@ -148,7 +148,7 @@ static bool is_overfull(const struct npg_search *search)
 static int choose_table(const struct npg_search *search, const struct npg_unit *table)
 {
 	const struct npg_cost *cost = search->problem->cost;
-	double least = INFINITY;
+	double least = HUGE_VAL;
 	int best = 0;
 
 	if (table->follows >= 0)

@@ -115,7 +115,7 @@ static int best_node(const struct npg_search *search, size_t thread, const int *
 		     double *regret)
 {
 	int n = search->problem->cost->nr_nodes, best = -1;
-	double least = INFINITY, second = INFINITY;
+	double least = HUGE_VAL, second = HUGE_VAL;
 
 	for (int i = 0; i < n; i++) {
 		double c = cost_on(search, thread, i);
