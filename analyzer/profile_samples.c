@@ -322,11 +322,10 @@ static int access_row(struct npg_loader *l, struct npg_stmt *stmt)
 /* Hardware samples are used alone if there are enough; walks of their own count too. */
 static void choose_sources(struct npg_profile *p)
 {
-	double hardware = 0.0, software = 0.0;
+	double hardware = 0.0;
 
 	for (size_t i = 0; i < p->nr_sources; i++) {
 		hardware += p->sources[i].role == NPG_ROLE_HARDWARE ? p->sources[i].matched : 0.0;
-		software += p->sources[i].role == NPG_ROLE_SOFTWARE ? p->sources[i].matched : 0.0;
 	}
 	for (size_t i = 0; i < p->nr_sources; i++) {
 		struct npg_profile_source *s = &p->sources[i];
