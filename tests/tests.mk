@@ -42,7 +42,7 @@ cli: all workloads targets
 			sh $$t || failed=1; done; [ -z "$$failed" ]
 
 bench: all workloads
-	$(Q)NUMAPGO=$(CURDIR)/$(B)/numapgo B=$(B) sh tests/bench/overhead.sh
+	$(Q)NUMAPGO=$(CURDIR)/$(B)/numapgo B=$(B) python3 tests/bench/overhead
 
 demo: deps
 	$(Q)$(MAKE) --no-print-directory -j2 all $(B)/workloads/serial_init
