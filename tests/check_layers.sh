@@ -40,9 +40,10 @@ for stage in lib profiler replayer; do
 		"schemas/wire\.h|lib/(preload/[^\"]*|compiler\.h)|$stage/preload/[^\"]*" \
 		$(find $stage/preload -name '*.[ch]')
 done
-verdict 'preload objects use no stdio and no allocator of the C library' \
-	"$(grep -nE '#[[:space:]]*include[[:space:]]*<(stdio|locale|iconv|syslog)\.h>' \
-		$(find lib/preload profiler/preload replayer/preload -name '*.[ch]') /dev/null)"
+# rules.h includes stdio.h in order to forbid its names
+verdict 'preload objects include no stdio' \
+	"$(grep -nE '#[[:space:]]*include[[:space:]]*<(stdio|locale|iconv|syslog)\.h>' /dev/null \
+		$(find lib/preload profiler/preload replayer/preload -name '*.[ch]' ! -name rules.h))"
 verdict 'only lib/db.c includes sqlite3.h' \
 	"$(grep -lE '#[[:space:]]*include[[:space:]]*<sqlite3\.h>' \
 		$(sources lib; sources profiler; sources analyzer; sources replayer; sources cli) |
