@@ -35,10 +35,11 @@ static bool allocate(struct npg_cost *cost, int n)
 	cost->nr_nodes = n;
 	cost->latency_ns = calloc(count * count, sizeof(double));
 	cost->bandwidth_bytes_per_ns = calloc(count * count, sizeof(double));
+	cost->nearest_ns = calloc(count, sizeof(double));
 	cost->nr_cpus = calloc(count, sizeof(int));
 	cost->memory_bytes = calloc(count, sizeof(uint64_t));
 	return cost->latency_ns != NULL && cost->bandwidth_bytes_per_ns != NULL &&
-	       cost->nr_cpus != NULL && cost->memory_bytes != NULL;
+	       cost->nearest_ns != NULL && cost->nr_cpus != NULL && cost->memory_bytes != NULL;
 }
 
 /* Bandwidth of memory node @to as seen from @from when nothing is known: see the header. */
@@ -48,6 +49,50 @@ static double assumed_bandwidth(const struct npg_cost *cost, int from, int to)
 	double ratio = npg_cost_latency(cost, from, to) / cost->local_ns;
 
 	return 2.0 * cpus * LINE_BYTES / cost->local_ns / (from == to ? 1.0 : ratio);
+}
+
+/* Latencies from nodes without CPUs or to nodes without memory are not known: as the farthest. */
+static void fill_latencies(struct npg_cost *cost)
+{
+	int n = cost->nr_nodes;
+	double farthest = 0.0;
+
+	for (int i = 0; i < n * n; i++)
+		farthest = fmax(farthest, cost->latency_ns[i]);
+	cost->local_ns = HUGE_VAL;
+	for (int i = 0; i < n; i++) {
+		cost->nearest_ns[i] = HUGE_VAL;
+		for (int j = 0; j < n; j++) {
+			if (cost->latency_ns[i * n + j] <= 0.0)
+				cost->latency_ns[i * n + j] = farthest > 0.0 ? farthest : 100.0;
+			cost->nearest_ns[i] =
+			    fmin(cost->nearest_ns[i], npg_cost_latency(cost, i, j));
+		}
+		if (cost->nr_cpus[i] > 0)
+			cost->local_ns = fmin(cost->local_ns, cost->nearest_ns[i]);
+	}
+	if (isinf(cost->local_ns))
+		cost->local_ns = cost->nearest_ns[0];
+}
+
+/* A node's own memory gives what its fastest user gets; an unknown link is the slowest known. */
+static void fill_bandwidths(struct npg_cost *cost)
+{
+	int n = cost->nr_nodes;
+	double slowest = HUGE_VAL;
+
+	for (int i = 0; i < n * n; i++)
+		if (cost->bandwidth_bytes_per_ns[i] > 0.0)
+			slowest = fmin(slowest, cost->bandwidth_bytes_per_ns[i]);
+	for (int h = 0; h < n; h++) {
+		double *own = &cost->bandwidth_bytes_per_ns[h * n + h];
+
+		for (int i = 0; i < n; i++)
+			*own = fmax(*own, cost->bandwidth_bytes_per_ns[i * n + h]);
+	}
+	for (int i = 0; i < n * n; i++)
+		if (cost->bandwidth_bytes_per_ns[i] <= 0.0)
+			cost->bandwidth_bytes_per_ns[i] = isinf(slowest) ? 1.0 : slowest;
 }
 
 struct npg_cost *npg_cost_new(const struct npg_topology *topology)
@@ -61,23 +106,20 @@ struct npg_cost *npg_cost_new(const struct npg_topology *topology)
 	}
 	cost->load_a = topology->load_factor_a > 0.0 ? topology->load_factor_a : 0.26;
 	cost->load_g = topology->load_factor_g > 0.0 ? topology->load_factor_g : 0.80;
+	cost->latency_is_estimate = topology->latency_ns == NULL;
 	cost->bandwidth_is_assumed = topology->bandwidth_mib_per_s == NULL;
-	cost->local_ns = HUGE_VAL;
 	for (int i = 0; i < n; i++) {
 		cost->nr_cpus[i] = topology->nodes[i].nr_cpus;
 		cost->memory_bytes[i] = topology->nodes[i].memory_bytes;
 		for (int j = 0; j < n; j++)
-			cost->latency_ns[i * n + j] =
-			    npg_topology_cost_ns(topology, i, j, &cost->latency_is_estimate);
-		if (cost->nr_cpus[i] > 0)
-			cost->local_ns = fmin(cost->local_ns, npg_cost_latency(cost, i, i));
+			cost->latency_ns[i * n + j] = npg_topology_cost_ns(topology, i, j, NULL);
 	}
-	if (isinf(cost->local_ns))
-		cost->local_ns = npg_cost_latency(cost, 0, 0);
+	fill_latencies(cost);
 	for (int i = 0; i < n * n; i++)
 		cost->bandwidth_bytes_per_ns[i] =
 		    cost->bandwidth_is_assumed ? assumed_bandwidth(cost, i / n, i % n)
 					       : topology->bandwidth_mib_per_s[i] * MIB / 1e9;
+	fill_bandwidths(cost);
 	return cost;
 }
 
@@ -87,6 +129,7 @@ void npg_cost_free(struct npg_cost *cost)
 		return;
 	free(cost->latency_ns);
 	free(cost->bandwidth_bytes_per_ns);
+	free(cost->nearest_ns);
 	free(cost->nr_cpus);
 	free(cost->memory_bytes);
 	free(cost);

@@ -35,7 +35,8 @@ struct npg_cost {
 	int nr_nodes;
 	double *latency_ns;             /* N x N, row = CPUs' node */
 	double *bandwidth_bytes_per_ns; /* N x N, likewise; the diagonal is the node's memory */
-	double local_ns;                /* smallest latency of a node with CPUs */
+	double *nearest_ns;             /* per node: latency to its nearest memory */
+	double local_ns;                /* the smallest of these, of nodes with CPUs */
 	double load_a;
 	double load_g;
 	int *nr_cpus;
