@@ -5,7 +5,8 @@
 #include "analyzer/grouping.h"
 #include "lib/preload/hash.h"
 
-#define CHURN_LEAST 16 /* allocations; fewer are always told apart */
+#define CHURN_LEAST 16  /* allocations; fewer are always told apart */
+#define OWN_LEAST   0.8 /* share of samples by the objects' own creators */
 
 const char *npg_site_name(const struct npg_profile *profile, int site)
 {
@@ -214,7 +215,7 @@ static int add_site(struct npg_grouping *g, const struct npg_profile *p, struct 
 {
 	enum npg_plan_which which = NPG_PLAN_SITE_ORDINAL;
 	size_t first = g->nr_groups, alive;
-	bool is_known = true;
+	bool is_known = true, any = false;
 	uint64_t bytes;
 	int ret = count_alive(p, keys, nr, &alive, &bytes);
 
@@ -242,11 +243,43 @@ static int add_site(struct npg_grouping *g, const struct npg_profile *p, struct 
 			end++;
 		ret = add_group(g, p, keys + i, end - i, which);
 	}
+	for (size_t i = first; i < g->nr_groups; i++)
+		any |= g->groups[i].is_plannable;
 	for (size_t i = first; i < g->nr_groups; i++) {
+		g->groups[i].is_plannable = any;
 		g->groups[i].first_of_site = first;
 		g->groups[i].nr_of_site = g->nr_groups - first;
 	}
 	return ret;
+}
+
+/* Finds the groups of many objects that are each used by their creator. */
+static int find_thread_own(const struct npg_profile *p, struct npg_grouping *g)
+{
+	double *own = calloc(2 * g->nr_groups + 1, sizeof(*own));
+	double *all = own + g->nr_groups;
+
+	if (own == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->nr_accesses; i++) {
+		const struct npg_access *a = &p->accesses[i];
+		uint32_t group = g->group_of[a->object];
+
+		all[group] += a->nr_samples;
+		if (p->objects[a->object].thread == (int)a->thread)
+			own[group] += a->nr_samples;
+	}
+	for (size_t i = 0; i < g->nr_groups; i++) {
+		struct npg_group *group = &g->groups[i];
+
+		group->is_thread_own = group->is_movable && group->nr_objects > 1 &&
+				       group->creator == NPG_NONE && group->which == NPG_PLAN_ALL &&
+				       own[i] >= OWN_LEAST * all[i];
+		if (group->is_thread_own)
+			group->is_plannable = false;
+	}
+	free(own);
+	return 0;
 }
 
 int npg_grouping_make(const struct npg_profile *profile, struct npg_grouping *grouping)
@@ -272,6 +305,8 @@ int npg_grouping_make(const struct npg_profile *profile, struct npg_grouping *gr
 			  : add_group(grouping, profile, keys + i, end - i, NPG_PLAN_ALL);
 	}
 	free(keys);
+	if (ret == 0)
+		ret = find_thread_own(profile, grouping);
 	if (ret < 0)
 		npg_grouping_release(grouping);
 	return ret;

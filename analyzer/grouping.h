@@ -11,6 +11,9 @@
  * can speak for an allocation that has few samples. The planner joins them again where their
  * placement agrees.
  *
+ * Where allocations that come and go are each used by the thread that made it (80 % of the
+ * samples), nothing needs to be planned: first touch by a pinned thread is right.
+ *
  * Stacks, the small-object heap, files, code and what else a plan cannot place are groups too, by
  * name: they count, and stay where first touch puts them.
  */
@@ -43,6 +46,7 @@ struct npg_group {
 	size_t nr_objects;
 	bool is_movable;      /* see npg_object_is_movable() */
 	bool is_plannable;    /* a plan can name and place it */
+	bool is_thread_own;   /* each of its objects is used by the thread that made it */
 	size_t first_of_site; /* groups of the same site: index of the first, and their number */
 	size_t nr_of_site;
 };

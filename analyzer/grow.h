@@ -2,6 +2,7 @@
 #ifndef NPG_ANALYZER_GROW_H
 #define NPG_ANALYZER_GROW_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -32,5 +33,18 @@ NPG_MUST_CHECK static inline void *npg_grow(void *items, size_t *capacity, size_
 		*capacity = wanted;
 	return moved;
 }
+
+/*
+ * Room for one more zeroed item of an array; makes the calling function return -ENOMEM if there is
+ * none.
+ */
+#define NPG_GROW(items, nr, capacity)                                                              \
+	do {                                                                                       \
+		void *npg_grown = npg_grow((items), &(capacity), (nr) + 1, sizeof(*(items)));      \
+		if (npg_grown == NULL)                                                             \
+			return -ENOMEM;                                                            \
+		(items) = npg_grown;                                                               \
+		memset(&(items)[nr], 0, sizeof(*(items)));                                         \
+	} while (0)
 
 #endif

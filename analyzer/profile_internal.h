@@ -36,23 +36,10 @@ struct npg_loader {
 	} capacity;
 	size_t nr_frames;
 	struct npg_frame_row *frames; /* by id */
-	size_t merge_at; /* accesses held before they are merged */
+	size_t merge_at;              /* accesses held before they are merged */
 	int nr_cpus;
 	int *cpu_nodes; /* system's node of each CPU, or NPG_NONE */
 };
-
-/*
- * Room for one more zeroed item of an array; makes the calling function return -ENOMEM if there is
- * none.
- */
-#define NPG_GROW(items, nr, capacity)                                                              \
-	do {                                                                                       \
-		void *npg_grown = npg_grow((items), &(capacity), (nr) + 1, sizeof(*(items)));      \
-		if (npg_grown == NULL)                                                             \
-			return -ENOMEM;                                                            \
-		(items) = npg_grown;                                                               \
-		memset(&(items)[nr], 0, sizeof(*(items)));                                         \
-	} while (0)
 
 /**
  * npg_for_each_row() - call @row for each row of a query; a negative result, -ENOMEM, ends it.
