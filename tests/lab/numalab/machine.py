@@ -7,8 +7,8 @@ from numalab.errors import LabError
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 MACHINES = os.path.join(ROOT, 'datasets', 'machines')
 MIB = 1 << 20
-MAX_GUEST_CPUS = 64
-MAX_GUEST_MIB = 8192
+MAX_GUEST_CPUS = 8
+MAX_GUEST_MIB = 4096
 
 
 def parse_cpulist(text):
@@ -55,19 +55,18 @@ class Machine:
     def shrunk(self):
         """The same shape within what is practical to emulate: fewer CPUs, less memory, in the same
         proportions. Distances, latencies and bandwidths are kept."""
-        cpu_div = -(-self.nr_cpus // MAX_GUEST_CPUS)
-        most = max(len(c) for c in self.cpus)
-        total = sum(self.memory_mib)
-        if cpu_div > 1 or most > 8:
-            cpu_div = max(cpu_div, -(-most // 2))
+        if self.nr_cpus > MAX_GUEST_CPUS:
+            most = max(len(c) for c in self.cpus)
+            per_node = max(1, MAX_GUEST_CPUS // sum(1 for c in self.cpus if c))
             first, cpus = 0, []
             for c in self.cpus:
-                n = max(1, len(c) // cpu_div) if c else 0
+                n = max(1, len(c) * per_node // most) if c else 0
                 cpus.append(list(range(first, first + n)))
                 first += n
             self.cpus, self.nr_cpus = cpus, first
+        total = sum(self.memory_mib)
         if total > MAX_GUEST_MIB:
-            self.memory_mib = [max(512, m * MAX_GUEST_MIB // total // 128 * 128) if m else 0
+            self.memory_mib = [max(256, m * MAX_GUEST_MIB // total // 128 * 128) if m else 0
                                for m in self.memory_mib]
         return self
 
