@@ -28,7 +28,7 @@ $(B)/fuzz/%: tests/fuzz/%.c $(B)/libnumapgo.a
 # small programs that the scripts of tests/cli need
 TARGETS := $(patsubst tests/targets/%.c,$(B)/targets/%,$(wildcard tests/targets/*.c))
 
-targets: $(TARGETS)
+targets: $(TARGETS) $(B)/channel_holder
 
 $(B)/targets/%: tests/targets/%.c
 	@mkdir -p $(@D)

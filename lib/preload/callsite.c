@@ -140,13 +140,22 @@ static uint64_t key_by_name(const char *name)
 	return npg_hash_module_name(path);
 }
 
+/* What is kept of a module, in words so that each is read and written by one atomic operation. */
+enum {
+	WORD_MAP,
+	WORD_START,
+	WORD_END,
+	WORD_ID_OFFSET,
+	WORD_ID_HEAD,
+	WORD_KEY,
+	WORD_BIAS,
+	WORD_IS_BY_NAME,
+	NR_WORDS,
+};
+
 static struct cached {
-	uint32_t version; /* odd: being written */
-	uint32_t id_offset;
-	const struct link_map *map;
-	const void *start, *end;
-	uint64_t id_head;
-	struct module module;
+	uint64_t version; /* odd: being written */
+	uint64_t words[NR_WORDS];
 } cache[NR_CACHED];
 
 static struct cached *cache_entry(const struct link_map *map)
@@ -156,19 +165,22 @@ static struct cached *cache_entry(const struct link_map *map)
 
 static bool cache_get(const struct dl_find_object *object, struct module *module)
 {
-	struct cached *entry = cache_entry(object->dlfo_link_map), copy;
-	uint32_t version = __atomic_load_n(&entry->version, __ATOMIC_ACQUIRE);
-	uint64_t head;
+	struct cached *entry = cache_entry(object->dlfo_link_map);
+	uint64_t version = __atomic_load_n(&entry->version, __ATOMIC_ACQUIRE);
+	uint64_t words[NR_WORDS], head;
 
-	copy = *entry;
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	for (int i = 0; i < NR_WORDS; i++)
+		words[i] = __atomic_load_n(&entry->words[i], __ATOMIC_ACQUIRE);
 	if (version % 2 != 0 || version != __atomic_load_n(&entry->version, __ATOMIC_RELAXED) ||
-	    copy.map != object->dlfo_link_map || copy.start != object->dlfo_map_start ||
-	    copy.end != object->dlfo_map_end)
+	    words[WORD_MAP] != (uintptr_t)object->dlfo_link_map ||
+	    words[WORD_START] != (uintptr_t)object->dlfo_map_start ||
+	    words[WORD_END] != (uintptr_t)object->dlfo_map_end)
 		return false;
-	memcpy(&head, (const char *)copy.start + copy.id_offset, sizeof(head));
-	*module = copy.module;
-	return head == copy.id_head;
+	memcpy(&head, (const char *)object->dlfo_map_start + words[WORD_ID_OFFSET], sizeof(head));
+	module->key = words[WORD_KEY];
+	module->bias = words[WORD_BIAS];
+	module->is_by_name = words[WORD_IS_BY_NAME] != 0;
+	return head == words[WORD_ID_HEAD];
 }
 
 static void cache_put(const struct dl_find_object *object, const struct build_id *id,
@@ -176,20 +188,26 @@ static void cache_put(const struct dl_find_object *object, const struct build_id
 {
 	struct cached *entry = cache_entry(object->dlfo_link_map);
 	size_t offset = (size_t)(id->bytes - (const unsigned char *)object->dlfo_map_start);
-	uint32_t version = __atomic_load_n(&entry->version, __ATOMIC_RELAXED);
+	uint64_t version = __atomic_load_n(&entry->version, __ATOMIC_RELAXED);
+	uint64_t words[NR_WORDS] = {
+		[WORD_MAP] = (uintptr_t)object->dlfo_link_map,
+		[WORD_START] = (uintptr_t)object->dlfo_map_start,
+		[WORD_END] = (uintptr_t)object->dlfo_map_end,
+		[WORD_ID_OFFSET] = offset,
+		[WORD_KEY] = module->key,
+		[WORD_BIAS] = module->bias,
+		[WORD_IS_BY_NAME] = module->is_by_name,
+	};
 
-	if (id->size < sizeof(entry->id_head) || offset > HEADER_BYTES - sizeof(entry->id_head))
+	if (id->size < sizeof(uint64_t) || offset > HEADER_BYTES - sizeof(uint64_t))
 		return;
+	memcpy(&words[WORD_ID_HEAD], id->bytes, sizeof(uint64_t));
 	if (version % 2 != 0 ||
 	    !__atomic_compare_exchange_n(&entry->version, &version, version + 1, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
-	entry->map = object->dlfo_link_map;
-	entry->start = object->dlfo_map_start;
-	entry->end = object->dlfo_map_end;
-	entry->id_offset = (uint32_t)offset;
-	memcpy(&entry->id_head, id->bytes, sizeof(entry->id_head));
-	entry->module = *module;
+	for (int i = 0; i < NR_WORDS; i++)
+		__atomic_store_n(&entry->words[i], words[i], __ATOMIC_RELEASE);
 	__atomic_store_n(&entry->version, version + 2, __ATOMIC_RELEASE);
 }
 
