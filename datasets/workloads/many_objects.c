@@ -1,7 +1,7 @@
 /*
  * many_objects: many heap objects of medium size from three call sites.
  *
- * The main thread allocates and clears everything: at one site the private matrices, object n for
+ * The main thread allocates and fills everything: at one site the private matrices, object n for
  * thread n mod T; at the second the halos, object n for the threads n mod T and n + 1 mod T; at the
  * third shared tables for all. Objects of one site need different nodes, so a placement by call
  * site alone is not enough: the n-th allocation at the site decides. Best placement: matrices with
@@ -19,8 +19,12 @@ static const struct workload workload = {
 	.nr_iterations = 420,
 };
 
+struct cell {
+	uint64_t value, step;
+};
+
 struct object {
-	uint64_t *data;
+	struct cell *cells;
 	uint64_t length;
 };
 
@@ -30,14 +34,14 @@ static uint64_t nr_matrices, nr_halos, nr_tables;
 static void add_to(struct object *object, uint64_t begin, uint64_t step)
 {
 	for (uint64_t i = begin; i < object->length; i += step)
-		object->data[i] += 1;
+		object->cells[i].value += object->cells[i].step;
 }
 
 static void check(struct worker *w, const struct object *object)
 {
 	for (uint64_t i = 0; i < object->length; i++) {
-		w->nr_wrong += object->data[i] != nr_iterations;
-		w->sum += object->data[i];
+		w->nr_wrong += object->cells[i].value != nr_iterations * (i % 7);
+		w->sum += object->cells[i].value;
 	}
 }
 
@@ -62,10 +66,13 @@ static void work(struct worker *w)
 		check(w, &tables[n]);
 }
 
-static struct object clear(void *memory, uint64_t size_kib)
+static struct object fill(void *memory, uint64_t size_kib)
 {
-	memset(check_memory(memory), 0, size_kib << 10);
-	return (struct object){ memory, (size_kib << 10) / sizeof(uint64_t) };
+	struct object object = { check_memory(memory), (size_kib << 10) / sizeof(struct cell) };
+
+	for (uint64_t i = 0; i < object.length; i++)
+		object.cells[i] = (struct cell){ 0, i % 7 };
+	return object;
 }
 
 int main(int argc, char **argv)
@@ -78,10 +85,10 @@ int main(int argc, char **argv)
 	halos = check_memory(calloc(nr_halos + 1, sizeof(*halos)));
 	tables = check_memory(calloc(nr_tables + 1, sizeof(*tables)));
 	for (uint64_t n = 0; n < nr_matrices; n++)
-		matrices[n] = clear(malloc(MATRIX_KIB << 10), MATRIX_KIB);
+		matrices[n] = fill(malloc(MATRIX_KIB << 10), MATRIX_KIB);
 	for (uint64_t n = 0; n < nr_halos; n++)
-		halos[n] = clear(malloc(HALO_KIB << 10), HALO_KIB);
+		halos[n] = fill(malloc(HALO_KIB << 10), HALO_KIB);
 	for (uint64_t n = 0; n < nr_tables; n++)
-		tables[n] = clear(malloc(TABLE_KIB << 10), TABLE_KIB);
+		tables[n] = fill(malloc(TABLE_KIB << 10), TABLE_KIB);
 	return workload_run(&workload, work);
 }

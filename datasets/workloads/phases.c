@@ -17,7 +17,9 @@ static const struct workload workload = {
 	.nr_iterations = 800,
 };
 
-static uint64_t *array;
+static struct {
+	uint64_t value, step;
+} * array;
 static uint64_t nr_elements;
 
 static uint64_t shift_of(uint64_t pass)
@@ -32,8 +34,10 @@ static void work(struct worker *w)
 	uint64_t first = block_start(nr_elements, w->index, w->nr_workers);
 	uint64_t end = block_start(nr_elements, w->index + 1, w->nr_workers);
 
-	for (uint64_t i = first; i < end; i++)
-		array[i] = i;
+	for (uint64_t i = first; i < end; i++) {
+		array[i].value = i;
+		array[i].step = i % 7;
+	}
 	pthread_barrier_wait(&barrier);
 	for (uint64_t pass = 0; pass < nr_iterations; pass++) {
 		uint64_t block = (w->index + shift_of(pass)) % w->nr_workers;
@@ -41,12 +45,12 @@ static void work(struct worker *w)
 		first = block_start(nr_elements, block, w->nr_workers);
 		end = block_start(nr_elements, block + 1, w->nr_workers);
 		for (uint64_t i = first; i < end; i++)
-			array[i] += pass;
+			array[i].value += array[i].step;
 		pthread_barrier_wait(&barrier);
 	}
 	for (uint64_t i = first; i < end; i++) {
-		w->nr_wrong += array[i] != i + nr_iterations * (nr_iterations - 1) / 2;
-		w->sum += array[i];
+		w->nr_wrong += array[i].value != i + nr_iterations * (i % 7);
+		w->sum += array[i].value;
 	}
 }
 

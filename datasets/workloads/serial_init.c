@@ -15,7 +15,9 @@ static const struct workload workload = {
 	.nr_iterations = 600,
 };
 
-static uint64_t *array;
+static struct {
+	uint64_t value, step;
+} * array;
 static uint64_t nr_elements;
 
 static void work(struct worker *w)
@@ -25,12 +27,12 @@ static void work(struct worker *w)
 
 	for (uint64_t pass = 0; pass < nr_iterations; pass++) {
 		for (uint64_t i = first; i < end; i++)
-			array[i] += pass;
+			array[i].value += array[i].step;
 		pthread_barrier_wait(&barrier);
 	}
 	for (uint64_t i = first; i < end; i++) {
-		w->nr_wrong += array[i] != i + nr_iterations * (nr_iterations - 1) / 2;
-		w->sum += array[i];
+		w->nr_wrong += array[i].value != i + nr_iterations * (i % 7);
+		w->sum += array[i].value;
 	}
 }
 
@@ -39,7 +41,9 @@ int main(int argc, char **argv)
 	workload_arguments(&workload, argc, argv);
 	nr_elements = (size_mib << 20) / sizeof(*array);
 	array = check_memory(malloc(nr_elements * sizeof(*array)));
-	for (uint64_t i = 0; i < nr_elements; i++)
-		array[i] = i;
+	for (uint64_t i = 0; i < nr_elements; i++) {
+		array[i].value = i;
+		array[i].step = i % 7;
+	}
 	return workload_run(&workload, work);
 }
