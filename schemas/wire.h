@@ -137,11 +137,17 @@ struct npg_wire_site {
 	uint32_t nr_objects;
 };
 
+enum npg_wire_which { /* as enum npg_plan_which */
+		      NPG_WIRE_ALL,
+		      NPG_WIRE_SITE_ORDINAL,
+		      NPG_WIRE_THREAD_ORDINAL,
+};
+
 struct npg_wire_object {
 	uint64_t creator_hash; /* of the creating thread's path; 0: any */
 	uint64_t ordinal;
 	uint64_t size_bytes; /* as planned; ranges scale with the real size */
-	uint32_t which;      /* enum npg_plan_which */
+	uint32_t which;      /* enum npg_wire_which */
 	uint32_t counter;    /* counts (site, creator); NPG_WIRE_NONE_INDEX: not needed */
 	uint32_t pool;       /* objects that may take each other's address range */
 	uint32_t is_uniform; /* one policy, and one for page tables, for any size */
@@ -204,7 +210,7 @@ struct npg_wire_placed {
 struct npg_wire_outcome {
 	uint64_t nr_matched; /* allocations at its site that it was for */
 	uint64_t nr_placed;
-	uint64_t placed_bytes; /* address space with a policy, largest at one time is not kept */
+	uint64_t placed_bytes; /* address space that got a policy, each time counted */
 	uint64_t padding;
 };
 

@@ -1,0 +1,29 @@
+/*
+ * Threads to CPUs of their node. A mask that the program, its OpenMP runtime or a launcher between
+ * numapgo and the program has set is left as it is, unless the table says to override.
+ */
+#ifndef NPG_REPLAYER_PRELOAD_PIN_H
+#define NPG_REPLAYER_PRELOAD_PIN_H
+
+#include "replayer/preload/state.h"
+
+/** npg_pin_init() - remember the mask that the program starts with. MT-Unsafe. */
+void npg_pin_init(void);
+
+/**
+ * npg_pin_thread() - give the calling thread its mask: that of the plan, else the one that the
+ * program started with, so that children of a pinned thread are not pinned with it.
+ * @path_hash: of the thread's creation path; 0: it has none.
+ *
+ * MT-Safe. AS-Safe. errno may change.
+ */
+void npg_pin_thread(uint64_t path_hash);
+
+/**
+ * npg_pin_main() - pin the main thread, once: when the program turns out to have threads, so that
+ * what it decides before by the size of its mask stays as it was; at start if it is the plan's
+ * only thread. MT-Safe. AS-Safe. errno may change.
+ */
+void npg_pin_main(void);
+
+#endif
