@@ -4,7 +4,7 @@
 
 #include "replayer/ranges.h"
 
-#define MAX_TURNS    64 /* ranges that interleaving by weights may take */
+#define MAX_TURNS 64 /* ranges that interleaving by weights may take */
 
 static void set_node(struct npg_wire_policy *policy, int node)
 {

@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 #include "replayer/list.h"
-#include "replayer/table.h"
+#include "replayer/placing.h"
 
 /* Private to replayer/: a table being built. */
 struct npg_build {
 	const struct npg_plan *plan;
 	const struct npg_resolution *res;
 	const struct npg_fit *fit;
-	const struct npg_table_options *options;
+	const struct npg_placing_options *options;
 	struct npg_list sites;
 	struct npg_list objects;
 	struct npg_list statics;

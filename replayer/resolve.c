@@ -28,7 +28,7 @@ static int find_line(const char *text, size_t length, const char *name, const ch
 
 int npg_allowed_parse(const char *text, size_t length, struct npg_allowed *allowed)
 {
-	struct npg_allowed found;
+	struct npg_allowed found = { 0 };
 	const char *line;
 	size_t line_length;
 	int ret = find_line(text, length, "Cpus_allowed_list:", &line, &line_length);

@@ -116,7 +116,7 @@ bool npg_state_init(void *memory, size_t size_bytes)
 		return false;
 	mprotect(memory, t->status_offset_bytes, PROT_READ);
 	npg_state.table = t;
-	npg_status = (struct npg_wire_status *)((char *)memory + t->status_offset_bytes);
+	npg_status = (void *)((char *)memory + t->status_offset_bytes);
 	npg_outcomes = (struct npg_wire_outcome *)(npg_status + 1);
 	return true;
 }

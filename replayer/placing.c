@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "lib/preload/hash.h"
+#include "replayer/placing.h"
 #include "replayer/ranges.h"
-#include "replayer/table.h"
 
 #define GIB           (UINT64_C(1) << 30)
 #define REGION_BYTES  (UINT64_C(2) << 20)
@@ -211,13 +211,14 @@ static void lay_out(size_t *end, const struct npg_list *list, struct npg_wire_li
 
 static void set_limits(const struct npg_build *build, struct npg_wire_table *head)
 {
-	const struct npg_table_options *options = build->options;
+	const struct npg_placing_options *options = build->options;
 	uint64_t arena = options->memory_bytes * 4;
 
 	head->magic = NPG_WIRE_MAGIC;
 	head->version = NPG_WIRE_VERSION;
 	head->flags = (options->has_children ? NPG_WIRE_FOLLOW_CHILDREN : 0) |
-		      (options->overrides_affinity ? NPG_WIRE_OVERRIDE_AFFINITY : 0);
+		      (options->overrides_affinity ? NPG_WIRE_OVERRIDE_AFFINITY : 0) |
+		      (options->has_huge_pages ? NPG_WIRE_NO_TABLES : 0);
 	head->page_size_bytes = (uint32_t)options->page_size_bytes;
 	head->min_bytes = build->min_bytes;
 	arena = arena < 16 * GIB ? 16 * GIB : arena > MAX_ARENA ? MAX_ARENA : arena;
@@ -232,7 +233,7 @@ static void set_limits(const struct npg_build *build, struct npg_wire_table *hea
 			head->max_frames = (uint32_t)build->plan->objects[i].nr_frames;
 }
 
-static int serialise(struct npg_build *build, struct npg_table *table, struct npg_error *err)
+static int serialise(struct npg_build *build, struct npg_placing *table, struct npg_error *err)
 {
 	struct npg_wire_table head = { 0 };
 	struct npg_list *lists[] = { &build->sites,   &build->objects, &build->statics,
@@ -266,9 +267,9 @@ static int serialise(struct npg_build *build, struct npg_table *table, struct np
 	return 0;
 }
 
-int npg_table_build(const struct npg_plan *plan, const struct npg_resolution *res,
-		    const struct npg_fit *fit, const struct npg_table_options *options,
-		    struct npg_table *table, struct npg_error *err)
+int npg_placing_build(const struct npg_plan *plan, const struct npg_resolution *res,
+		      const struct npg_fit *fit, const struct npg_placing_options *options,
+		      struct npg_placing *table, struct npg_error *err)
 {
 	struct npg_build build = {
 		.plan = plan,
@@ -283,11 +284,12 @@ int npg_table_build(const struct npg_plan *plan, const struct npg_resolution *re
 		.policies = { .item_size = sizeof(struct npg_wire_policy) },
 		.threads = { .item_size = sizeof(struct npg_wire_pin) },
 		.cpusets = { .item_size = sizeof(struct npg_wire_cpuset) },
+		.min_bytes = UINT64_MAX,
 	};
-	int ret = add_heap(&build);
+	int ret = options->leaves_memory ? 0 : add_heap(&build);
 
 	memset(table, 0, sizeof(*table));
-	if (ret == 0)
+	if (ret == 0 && !options->leaves_memory)
 		ret = npg_statics_add(&build);
 	if (ret == 0)
 		ret = add_threads(&build);
@@ -306,18 +308,18 @@ int npg_table_build(const struct npg_plan *plan, const struct npg_resolution *re
 	return ret;
 }
 
-void npg_table_release(struct npg_table *table)
+void npg_placing_release(struct npg_placing *table)
 {
 	free(table->image);
 	memset(table, 0, sizeof(*table));
 }
 
-static size_t status_size(const struct npg_table *table)
+static size_t status_size(const struct npg_placing *table)
 {
 	return table->size_bytes - table->image->status_offset_bytes;
 }
 
-static int fill(int fd, const struct npg_table *table, struct npg_wire_status **status)
+static int fill(int fd, const struct npg_placing *table, struct npg_wire_status **status)
 {
 	const char *from = (const char *)table->image;
 	size_t left = table->image->status_offset_bytes;
@@ -339,8 +341,8 @@ static int fill(int fd, const struct npg_table *table, struct npg_wire_status **
 	return *status == MAP_FAILED ? -errno : 0;
 }
 
-int npg_table_share(const struct npg_table *table, struct npg_wire_status **status,
-		    struct npg_error *err)
+int npg_placing_share(const struct npg_placing *table, struct npg_wire_status **status,
+		      struct npg_error *err)
 {
 	int fd = memfd_create("numapgo-replay", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int ret = fd < 0 ? -errno : fill(fd, table, status);
@@ -356,13 +358,13 @@ int npg_table_share(const struct npg_table *table, struct npg_wire_status **stat
 	return fd;
 }
 
-void npg_table_unshare(const struct npg_table *table, struct npg_wire_status *status, int fd)
+void npg_placing_unshare(const struct npg_placing *table, struct npg_wire_status *status, int fd)
 {
 	munmap(status, status_size(table));
 	close(fd);
 }
 
-struct npg_wire_outcome *npg_table_outcomes(struct npg_wire_status *status)
+struct npg_wire_outcome *npg_placing_outcomes(struct npg_wire_status *status)
 {
 	return (struct npg_wire_outcome *)(status + 1);
 }
