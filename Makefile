@@ -108,7 +108,7 @@ install: all man
 	install -m 755 $(B)/numapgo $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(B)/libnumapgo-record.so $(B)/libnumapgo-replay.so \
 		$(DESTDIR)$(PREFIX)/lib/numapgo/
-	install -m 644 $(wildcard datasets/machines/*) $(DESTDIR)$(PREFIX)/share/numapgo/machines/
+	install -m 644 $(wildcard datasets/machines/*.json) $(DESTDIR)$(PREFIX)/share/numapgo/machines/
 	install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 cli/completion.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/numapgo

@@ -38,18 +38,35 @@ static int put(struct expansion *x, const char *text, size_t length)
 	return 0;
 }
 
-static int put_first_set(struct expansion *x, char letter, const char *const *names, size_t nr)
+static const char *first_set(const char *const *names, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		const char *value = getenv(names[i]);
 
 		if (value != NULL && value[0] != '\0')
-			return put(x, value, strlen(value));
+			return names[i];
 	}
+	return NULL;
+}
+
+const char *npg_output_rank_variable(void)
+{
+	return first_set(rank_variables, NPG_ARRAY_SIZE(rank_variables));
+}
+
+const char *npg_output_job_variable(void)
+{
+	return first_set(job_variables, NPG_ARRAY_SIZE(job_variables));
+}
+
+static int put_launcher_value(struct expansion *x, const char *variable, const char *what)
+{
+	if (variable != NULL)
+		return put(x, getenv(variable), strlen(getenv(variable)));
 	return npg_error_set(x->err, -EINVAL,
-			     "'%s': %%%c needs a launcher's variable, and none is set (%s, %s, "
-			     "...); use %%p, or %%q{VAR} with a variable of yours",
-			     x->pattern, letter, names[0], names[1]);
+			     "'%s': no launcher has set %s; use %%p, or %%q{VAR} with a variable "
+			     "of yours",
+			     x->pattern, what);
 }
 
 static int put_host(struct expansion *x)
@@ -98,9 +115,9 @@ static int put_letter(struct expansion *x, const char **at, const char *program,
 	case 'h':
 		return put_host(x);
 	case 'r':
-		return put_first_set(x, 'r', rank_variables, NPG_ARRAY_SIZE(rank_variables));
+		return put_launcher_value(x, npg_output_rank_variable(), "a rank (%r)");
 	case 'j':
-		return put_first_set(x, 'j', job_variables, NPG_ARRAY_SIZE(job_variables));
+		return put_launcher_value(x, npg_output_job_variable(), "a job (%j)");
 	case 'e':
 		return put(x, base, strlen(base));
 	case 'q':

@@ -73,4 +73,14 @@ void npg_recording_close(struct npg_recording *recording);
 NPG_MUST_CHECK int npg_output_expand(const char *pattern, const char *program, int pid, char *path,
 				     size_t size, struct npg_error *err);
 
+/**
+ * npg_output_rank_variable(), npg_output_job_variable() - name of the environment variable by which
+ * a launcher or batch system tells the process's rank (%r) or job (%j).
+ *
+ * Return: NULL if none is set.
+ * MT-Safe env. Not AS-Safe.
+ */
+const char *npg_output_rank_variable(void);
+const char *npg_output_job_variable(void);
+
 #endif

@@ -82,7 +82,7 @@ done | run_parallel
 step 'programs that are hard on a preload object'
 # any plan will do for replay: none of its objects are theirs
 "$NUMAPGO" record -q -o "$results/cases.db" -- "$B/workloads/serial_init" 16 2 50 >/dev/null &&
-	"$NUMAPGO" analyze -q --machine small-4n -o "$results/cases.plan" "$results/cases.db" >/dev/null
+	"$NUMAPGO" analyze -q --machine 4-small -o "$results/cases.plan" "$results/cases.db" >/dev/null
 run_parallel <<-END
 	-l 900 cases/record sh tests/cases/run-all.sh $NUMAPGO record -q -o $PWD/$results/case.db --
 	-l 900 cases/replay sh tests/cases/run-all.sh $NUMAPGO replay -q --plan $PWD/$results/cases.plan --

@@ -52,7 +52,7 @@ record_and_replay()
 	ok "$1: 95 % of the samples match an object" matched "$tmp/r.db" "$2"
 	ok "$1: report reads it" "$NUMAPGO" report "$tmp/r.db"
 	ok "$1: analyze plans for four nodes" \
-		"$NUMAPGO" analyze -q --machine "${MACHINE:-small-4n}" -o "$tmp/p.plan" "$tmp/r.db"
+		"$NUMAPGO" analyze -q --machine "${MACHINE:-4-small}" -o "$tmp/p.plan" "$tmp/r.db"
 	run_as replayed "$NUMAPGO" replay -q --plan "$tmp/p.plan" --
 	ok "$1: status and output unchanged when replayed" unchanged replayed
 }

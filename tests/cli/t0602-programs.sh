@@ -4,7 +4,7 @@
 
 # An empty plan: nothing to place, everything to survive
 "$NUMAPGO" record -q -o "$tmp/plan.db" -- "$B/workloads/serial_init" 16 2 100 >/dev/null 2>&1
-"$NUMAPGO" analyze -q --machine small-4n -o "$tmp/a.plan" "$tmp/plan.db" >/dev/null 2>&1
+"$NUMAPGO" analyze -q --machine 4-small -o "$tmp/a.plan" "$tmp/plan.db" >/dev/null 2>&1
 
 # usage: same PREFIX-AND-PROGRAM...: output and status are the program's own under both launchers
 same()

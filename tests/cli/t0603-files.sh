@@ -32,7 +32,7 @@ readers()
 
 work="$B/workloads/serial_init 16 2 60"
 ok 'a recording' "$NUMAPGO" record -q -o "$tmp/good.db" -- $work
-ok 'a plan' "$NUMAPGO" analyze -q --machine small-4n -o "$tmp/good.plan" "$tmp/good.db"
+ok 'a plan' "$NUMAPGO" analyze -q --machine 4-small -o "$tmp/good.plan" "$tmp/good.db"
 
 : >"$tmp/empty.db"
 echo 'this is not a database, but a text' >"$tmp/text.db"

@@ -58,7 +58,7 @@ plan_kept()
 	"$NUMAPGO" record -q -o "$tmp/r.db" -- "$B/workloads/serial_init" 8 2 50 &&
 		on_small_disk 4 sh -c '
 			echo precious >"$1/small/p.plan"
-			"$2" analyze --machine small-4n -o "$1/small/p.plan" "$1/r.db" >/dev/null 2>"$1/err"
+			"$2" analyze --machine 4-small -o "$1/small/p.plan" "$1/r.db" >/dev/null 2>"$1/err"
 			echo $? >"$1/status"
 			grep -c precious "$1/small/p.plan"' - "$tmp" "$NUMAPGO" >"$tmp/kept"
 	cat "$tmp/err"

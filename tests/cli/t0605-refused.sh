@@ -32,7 +32,7 @@ doctor_tells()
 }
 
 ok 'a plan' sh -c "'$NUMAPGO' record -q -o '$tmp/a.db' -- $work &&
-	'$NUMAPGO' analyze -q --machine small-4n -o '$tmp/a.plan' '$tmp/a.db'"
+	'$NUMAPGO' analyze -q --machine 4-small -o '$tmp/a.plan' '$tmp/a.db'"
 ok 'record without perf_event_open' still_records perf_event_open 'perf_event|paranoid'
 ok 'the recording says why there are no samples' [ "$(query "$tmp/r.db" \
 	"SELECT count(*) FROM source WHERE name = 'clock' AND state = 'unavailable' AND reason <> ''")" = 1 ]
