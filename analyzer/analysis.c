@@ -41,6 +41,33 @@ struct npg_placement npg_analysis_placement(const struct npg_analysis *a,
 	return p;
 }
 
+int npg_analysis_matrix(const struct npg_analysis *a, enum npg_alternative alternative,
+			double **matrix)
+{
+	struct npg_predict_input input = npg_analysis_predict_input(a);
+	struct npg_placement p = npg_analysis_placement(a, alternative);
+	size_t n = (size_t)a->cost->nr_nodes;
+	double *sums = calloc(n * n, sizeof(*sums)), all = 0.0;
+	struct npg_traffic traffic = { 0 };
+
+	if (sums == NULL || npg_traffic_init(&traffic, a->profile->nr_threads, (int)n) < 0) {
+		free(sums);
+		return -ENOMEM;
+	}
+	npg_predict_traffic(&input, &p, &a->cells, &traffic);
+	for (size_t t = 0; t < a->profile->nr_threads; t++) {
+		for (size_t h = 0; h < n; h++) {
+			sums[(size_t)p.thread_node[t] * n + h] += traffic.accesses[t * n + h];
+			all += traffic.accesses[t * n + h];
+		}
+	}
+	for (size_t i = 0; all > 0.0 && i < n * n; i++)
+		sums[i] /= all;
+	npg_traffic_release(&traffic);
+	*matrix = sums;
+	return 0;
+}
+
 /* Nodes by index where the threads ran, if they ran on a machine of this shape with nodes. */
 static int find_recorded_nodes(struct npg_analysis *a)
 {

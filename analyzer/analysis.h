@@ -71,6 +71,17 @@ void npg_analysis_free(struct npg_analysis *analysis);
 /** npg_analysis_predict_input() - for npg_predict_*(); borrows from @analysis. */
 struct npg_predict_input npg_analysis_predict_input(const struct npg_analysis *analysis);
 
+/**
+ * npg_analysis_matrix() - shares of all accesses by node of the CPU (row) and of the memory.
+ * @matrix: result, nr_nodes x nr_nodes, to be freed with free(3).
+ *
+ * Unlike the predictions, the plan's matrix is of the samples that it was made from.
+ *
+ * Return: 0; -ENOMEM.
+ */
+NPG_MUST_CHECK int npg_analysis_matrix(const struct npg_analysis *analysis,
+				       enum npg_alternative alternative, double **matrix);
+
 /** npg_analysis_placement() - one of the alternatives; borrows from @analysis. */
 struct npg_placement npg_analysis_placement(const struct npg_analysis *analysis,
 					    enum npg_alternative alternative);

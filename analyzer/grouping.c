@@ -159,6 +159,17 @@ static const char *name_of(struct npg_grouping *g, const struct npg_profile *p,
 	return o->module >= 0 ? p->modules[o->module].path : npg_object_kind_name(o->kind);
 }
 
+/* Can a plan name the call site? Frames outside any file are somewhere else in the next run. */
+static bool is_site_known(const struct npg_profile *p, int site)
+{
+	if (site < 0 || p->sites[site].nr_frames == 0)
+		return false;
+	for (size_t i = 0; i < p->sites[site].nr_frames; i++)
+		if (p->sites[site].frames[i].module < 0)
+			return false;
+	return true;
+}
+
 /* A group of the objects keys[0 .. nr-1]. */
 static int add_group(struct npg_grouping *g, const struct npg_profile *p, const struct key *keys,
 		     size_t nr, enum npg_plan_which which)
@@ -190,8 +201,8 @@ static int add_group(struct npg_grouping *g, const struct npg_profile *p, const 
 	group->size_bytes = o->size_bytes;
 	group->nr_pages = npg_object_nr_pages(o, p->page_bytes);
 	group->is_movable = npg_object_is_movable(o->kind);
-	group->is_plannable =
-	    (o->kind == NPG_OBJECT_STATIC && o->module >= 0) || (group->is_movable && o->site >= 0);
+	group->is_plannable = (o->kind == NPG_OBJECT_STATIC && o->module >= 0) ||
+			      (group->is_movable && is_site_known(p, o->site));
 	group->first_of_site = g->nr_groups;
 	group->nr_of_site = 1;
 	if (group->name == NULL || count_alive(p, keys, nr, &most, &group->alive_bytes) < 0)
