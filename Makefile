@@ -56,6 +56,7 @@ PROGRAMS := $(B)/numapgo $(B)/libnumapgo-record.so $(B)/libnumapgo-replay.so
 all: $(PROGRAMS)
 
 include tests/tests.mk
+include tests/lab/lab.mk
 include datasets/workloads/workloads.mk
 -include man/man.mk
 

@@ -11,7 +11,7 @@ import tarfile
 import tempfile
 import time
 
-from numalab import image
+from numalab import counts, image
 from numalab.errors import LabError
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -35,6 +35,14 @@ class Options:
             if name not in self.__dict__:
                 raise TypeError(name)
             setattr(self, name, value)
+
+    def pin_threads(self):
+        """Bind the command's threads as they start, one node after the other (guest/pin.c)."""
+        places = ','.join(map(str, self.machine.spread_cpus()))
+        self.files = self.files + [counts.tool('pin.so') + '=/lab/pin.so']
+        program = image.find_program(self.command[0]) or self.command[0]
+        self.command = (['env', 'LAB_PIN=' + places, 'LD_PRELOAD=/lab/pin.so', program] +
+                        self.command[1:])
 
 
 class Result:
@@ -75,7 +83,7 @@ def _initrd(path, options):
                 image.add_program(cpio, found)
     mark = ''
     if options.marks:
-        image.add_program(cpio, os.path.join(os.environ.get('NUMAPGO_LAB_BUILD', ''), 'mark'),
+        image.add_program(cpio, counts.tool('mark'),
                           '/lab/mark')
         mark = '/lab/mark'
     environment = ''.join('export %s=%s\n' % (k, shlex.quote(v))

@@ -8,7 +8,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.a
 MACHINES = os.path.join(ROOT, 'datasets', 'machines')
 MIB = 1 << 20
 MAX_GUEST_CPUS = 8
-MAX_GUEST_MIB = 4096
+MAX_GUEST_MIB = 2048
 
 
 def parse_cpulist(text):
@@ -69,6 +69,11 @@ class Machine:
             self.memory_mib = [max(256, m * MAX_GUEST_MIB // total // 128 * 128) if m else 0
                                for m in self.memory_mib]
         return self
+
+    def spread_cpus(self):
+        """All CPUs, one of each node in turn."""
+        most = max(len(c) for c in self.cpus)
+        return [c[i] for i in range(most) for c in self.cpus if i < len(c)]
 
     def node_of_cpu(self, cpu):
         return next(i for i, cpus in enumerate(self.cpus) if cpu in cpus)
