@@ -9,7 +9,7 @@
 # usage: same PREFIX-AND-PROGRAM...: output and status are the program's own under both launchers
 same()
 {
-	"$@" >"$tmp/bare.out" 2>/dev/null
+	env "$@" >"$tmp/bare.out" 2>/dev/null
 	bare=$?
 	for launch in "record -q -o $tmp/s.db" "replay -q --plan $tmp/a.plan"; do
 		"$NUMAPGO" $launch -- "$@" >"$tmp/out" 2>"$tmp/err"
@@ -45,7 +45,7 @@ int main(void)
 	volatile unsigned *v = malloc(1 << 26), sum = 0;
 	for (int i = 0; i < 20; i++)
 		for (unsigned j = 0; j < 1 << 24; j += 16)
-			sum += v[j] += j;
+			v[j] += v[j + 1] + j, sum += v[j];
 	printf("%u %d\n", sum, geteuid() == getuid());
 	return 5;
 }

@@ -11,19 +11,20 @@ fi
 mkdir "$tmp/small"
 on_small_disk()
 {
-	unshare -m sh -c 'mount -t tmpfs -o size="$1"k none "$2" && shift && "$@"' - "$1" "$tmp/small" \
-		sh -c 'shift; "$@"' - "$@"
+	size=$1
+	shift
+	unshare -m sh -c 'mount -t tmpfs -o size="$1"k none "$2" && shift 2 && "$@"' - \
+		"$size" "$tmp/small" "$@"
 }
 
 full()
 {
-	on_small_disk 256 sh -c '
-		cp "$3" small.db 2>/dev/null
+	on_small_disk 172 sh -c '
 		echo precious > "$1/small/r.db"
-		"$2" record -o "$1/small/r.db" -- "$4/workloads/serial_init" 64 4 400 >"$1/out" 2>"$1/err"
+		"$2" record -o "$1/small/r.db" -- "$3/workloads/serial_init" 64 4 400 >"$1/out" 2>"$1/err"
 		echo $? >"$1/status"
 		cat "$1"/small/r.db* | grep -qa precious && echo kept >"$1/kept"
-		ls -l "$1/small"' - "$tmp" "$NUMAPGO" "$tmp/none" "$B"
+		ls -l "$1/small"' - "$tmp" "$NUMAPGO" "$B"
 	cat "$tmp/err"
 	grep -q 'serial_init: ok' "$tmp/out" || { echo "the program did not run"; return 1; }
 	[ "$(cat "$tmp/status")" = 0 ] || { echo "status $(cat "$tmp/status")"; return 1; }
