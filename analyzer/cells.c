@@ -5,7 +5,16 @@
 #include "analyzer/cells.h"
 
 #define START_SHARE   0.05 /* of the other accesses */
-#define STEADY_ENOUGH 8    /* samples of a group: with these, the start-up's are not needed */
+#define ASSUMED_WALKS 0.25F
+#define STEADY_ENOUGH 8 /* samples of a group: with these, the start-up's are not needed */
+
+bool npg_walks_are_sampled(const struct npg_profile *profile)
+{
+	for (size_t i = 0; i < profile->nr_sources; i++)
+		if (profile->sources[i].is_used && profile->sources[i].role == NPG_ROLE_WALK)
+			return true;
+	return false;
+}
 
 double npg_start_weight(const struct npg_profile *profile)
 {
@@ -94,7 +103,6 @@ int npg_cells_make(const struct npg_profile *profile, const struct npg_grouping 
 {
 	uint32_t *steady = calloc(grouping->nr_groups + 1, sizeof(*steady));
 	struct npg_cells c = { 0 };
-	bool has_walks = false;
 	size_t i = 0;
 
 	c.cells = calloc(profile->nr_accesses + 1, sizeof(*c.cells));
@@ -104,14 +112,11 @@ int npg_cells_make(const struct npg_profile *profile, const struct npg_grouping 
 		npg_cells_release(&c);
 		return -ENOMEM;
 	}
-	for (size_t s = 0; s < profile->nr_sources; s++)
-		has_walks |=
-		    profile->sources[s].is_used && profile->sources[s].role == NPG_ROLE_WALK;
 	count_steady(profile, grouping, half, steady);
 	fill(profile, grouping, half, steady, &c);
 	sort_and_merge(&c);
-	for (size_t k = 0; !has_walks && k < c.nr_cells; k++)
-		c.cells[k].walks = fminf(c.cells[k].weight, 1.0F);
+	for (size_t k = 0; !npg_walks_are_sampled(profile) && k < c.nr_cells; k++)
+		c.cells[k].walks = ASSUMED_WALKS * fminf(c.cells[k].weight, 1.0F);
 	for (size_t group = 0; group <= grouping->nr_groups; group++) {
 		while (i < c.nr_cells && c.cells[i].group < group)
 			i++;

@@ -36,8 +36,10 @@ struct npg_cells {
 /**
  * npg_cells_make() - collect the cells of @half of the samples.
  *
- * Page walks are the samples of sources that sample TLB misses; without those, each page that a
- * thread uses counts as at most one walk, since walks follow page changes, not accesses.
+ * Page walks are the samples of sources that sample TLB misses. Without those, each page that a
+ * thread uses counts once, however often it was sampled, since walks follow page changes; and it
+ * counts a quarter of a sample: published runs of large programs spend 16 to 41 % of their time in
+ * walks. Where that matters it is said that walks are assumed (npg_walks_are_sampled()).
  *
  * Return: 0; -ENOMEM.
  * MT-Safe. Not AS-Safe.
@@ -48,6 +50,9 @@ NPG_MUST_CHECK int npg_cells_make(const struct npg_profile *profile,
 
 /** npg_cells_release() - safe on a zeroed struct. */
 void npg_cells_release(struct npg_cells *cells);
+
+/** npg_walks_are_sampled() - is there a source that samples page walks? */
+bool npg_walks_are_sampled(const struct npg_profile *profile);
 
 /** npg_start_weight() - factor that accesses of the start-up count with, 0..1. */
 double npg_start_weight(const struct npg_profile *profile);

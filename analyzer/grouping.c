@@ -201,8 +201,10 @@ static int add_group(struct npg_grouping *g, const struct npg_profile *p, const 
 	group->size_bytes = o->size_bytes;
 	group->nr_pages = npg_object_nr_pages(o, p->page_bytes);
 	group->is_movable = npg_object_is_movable(o->kind);
-	group->is_plannable = (o->kind == NPG_OBJECT_STATIC && o->module >= 0) ||
-			      (group->is_movable && is_site_known(p, o->site));
+	/* what is smaller than a page shares its pages with others */
+	group->is_plannable =
+	    o->size_bytes >= p->page_bytes && ((o->kind == NPG_OBJECT_STATIC && o->module >= 0) ||
+					       (group->is_movable && is_site_known(p, o->site)));
 	group->first_of_site = g->nr_groups;
 	group->nr_of_site = 1;
 	if (group->name == NULL || count_alive(p, keys, nr, &most, &group->alive_bytes) < 0)
