@@ -80,6 +80,15 @@ const struct npg_elf_symbol *npg_elf_file_object_at(const struct npg_elf_file *f
 const struct npg_elf_symbol *npg_elf_file_function_at(const struct npg_elf_file *file,
 						      uint64_t vaddr);
 
+/**
+ * npg_elf_file_frame_at() - bounds of the function that covers @vaddr, by the unwind tables, which
+ * stripped files have too (.eh_frame_hdr's sorted table; LSB core specification, chapter 10).
+ *
+ * Return: 0; -ENOENT no table, or no entry that covers it for certain.
+ */
+NPG_MUST_CHECK int npg_elf_file_frame_at(const struct npg_elf_file *file, uint64_t vaddr,
+					 uint64_t *start, uint64_t *size_bytes);
+
 /** npg_elf_file_free() - NULL is allowed. */
 void npg_elf_file_free(struct npg_elf_file *file);
 

@@ -236,3 +236,14 @@ const struct npg_insn *npg_attribute_insn(struct npg_process *process, uint64_t 
 		return read_insn(process, ip, is_64, scratch);
 	return npg_modules_insn(&process->live->modules, vma->module, process->pid, vma->bias + ip);
 }
+
+/* For code in files only: other code has no known function bounds. */
+const struct npg_recovery *npg_attribute_recover(struct npg_process *process, uint64_t ip)
+{
+	struct npg_range *range = npg_space_vma(process, ip);
+	struct npg_vma *vma = range != NULL ? range->value : NULL;
+
+	if (vma == NULL || vma->module == NULL)
+		return NULL;
+	return npg_modules_recover(&process->live->modules, vma->module, vma->bias + ip);
+}

@@ -27,8 +27,8 @@ struct npg_thread {
 	uint64_t start_routine; /* 0: unknown */
 	int64_t start_ns;
 	int64_t end_ns;
-	int64_t cpu_ns;        /* by clock samples */
-	uint64_t stack_start;  /* of the mapping that holds its stack pointer */
+	int64_t cpu_ns;       /* by clock samples */
+	uint64_t stack_start; /* of the mapping that holds its stack pointer */
 	uint64_t stack_end;
 	bool is_row_written;
 	bool is_row_dirty;
@@ -49,15 +49,15 @@ struct npg_vma {
 	uint32_t nr_ranges;
 	uint32_t protection;
 	bool is_shared;
-	bool has_blocks;            /* an allocator's: reported heap blocks are in it */
+	bool has_blocks; /* an allocator's: reported heap blocks are in it */
 	bool is_row_written;
-	int64_t name_id;            /* as the kernel names it; NPG_NULL: anonymous */
-	char kind;                  /* see enum npg_vma_kind */
-	uint64_t bias;              /* file offset minus address */
-	struct npg_module *module;  /* of a mapped file */
+	int64_t name_id;           /* as the kernel names it; NPG_NULL: anonymous */
+	char kind;                 /* see enum npg_vma_kind */
+	uint64_t bias;             /* file offset minus address */
+	struct npg_module *module; /* of a mapped file */
 	struct npg_thread *stack_of;
-	bool is_many_stacks;        /* two living threads have their stack pointers in it */
-	struct npg_object *object;  /* made on the first sample */
+	bool is_many_stacks;       /* two living threads have their stack pointers in it */
+	struct npg_object *object; /* made on the first sample */
 };
 
 enum npg_vma_kind {
@@ -96,19 +96,19 @@ struct npg_process {
 	int64_t comm_id;
 	int64_t start_ns;
 	int64_t end_ns;
-	const char *agent;       /* NULL: none seen */
+	const char *agent; /* NULL: none seen */
 	struct npg_module *exe;
 	bool is_row_written;
 	bool was_maps_read;
 	int64_t maps_read_ns;
-	struct npg_range_map vmas;   /* struct npg_vma */
-	struct npg_range_map areas;  /* struct npg_object: what the agent saw mapped */
-	struct npg_range_map blocks; /* struct npg_object: heap blocks */
-	struct npg_range_map loads;  /* struct npg_load */
-	struct npg_table statics;    /* (vaddr, load) to struct npg_object */
-	struct npg_table ordinals;   /* (site, thread or 0) to allocations so far */
-	struct npg_table site_cache; /* (hash of addresses, number) to struct npg_site */
-	struct npg_table touched;    /* page to 1 (only read) or 2 (written), while hints are on */
+	struct npg_range_map vmas;    /* struct npg_vma */
+	struct npg_range_map areas;   /* struct npg_object: what the agent saw mapped */
+	struct npg_range_map blocks;  /* struct npg_object: heap blocks */
+	struct npg_range_map loads;   /* struct npg_load */
+	struct npg_table statics;     /* (vaddr, load) to struct npg_object */
+	struct npg_table ordinals;    /* (site, thread or 0) to allocations so far */
+	struct npg_table site_cache;  /* (hash of addresses, number) to struct npg_site */
+	struct npg_table touched;     /* page to 1 (only read) or 2 (written), while hints are on */
 	struct npg_table small_index; /* site to place in small_sites + 1 */
 	struct npg_small_site *small_sites;
 	size_t nr_small_sites;
@@ -157,13 +157,12 @@ struct npg_process *npg_process_of_pid(struct npg_live_map *live, pid_t pid);
 struct npg_process *npg_process_need(struct npg_live_map *live, pid_t pid, int64_t time_ns);
 void npg_process_end(struct npg_process *process, int64_t time_ns);
 void npg_process_row(struct npg_process *process);
-struct npg_thread *npg_thread_new(struct npg_process *process, pid_t tid,
-				  struct npg_thread *parent, int64_t ordinal, int64_t time_ns);
+struct npg_thread *npg_thread_new(struct npg_process *process, pid_t tid, struct npg_thread *parent,
+				  int64_t ordinal, int64_t time_ns);
 struct npg_thread *npg_thread_of_tid(struct npg_live_map *live, pid_t tid);
 struct npg_thread *npg_thread_need(struct npg_live_map *live, pid_t pid, pid_t tid,
 				   int64_t time_ns);
-void npg_thread_set_ordinal(struct npg_thread *thread, struct npg_thread *parent,
-			    uint32_t ordinal);
+void npg_thread_set_ordinal(struct npg_thread *thread, struct npg_thread *parent, uint32_t ordinal);
 void npg_thread_end(struct npg_thread *thread, int64_t time_ns);
 int64_t npg_thread_row(struct npg_thread *thread); /* id; written on first use */
 
@@ -207,5 +206,6 @@ struct npg_object *npg_attribute(struct npg_process *process, uint64_t address);
 void npg_attribute_stack(struct npg_thread *thread, uint64_t stack_pointer);
 const struct npg_insn *npg_attribute_insn(struct npg_process *process, uint64_t ip, bool is_64,
 					  struct npg_insn *scratch);
+const struct npg_recovery *npg_attribute_recover(struct npg_process *process, uint64_t ip);
 
 #endif

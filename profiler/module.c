@@ -226,6 +226,7 @@ void npg_modules_release(struct npg_modules *modules)
 		free(modules->modules[i]->path);
 		free(modules->modules[i]);
 	}
+	npg_modules_release_code(modules);
 	free(modules->modules);
 	free(modules->insns);
 	npg_table_release(&modules->index);

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "lib/elf_file.h"
+#include "profiler/block.h"
 #include "profiler/operand.h"
 #include "profiler/table.h"
 #include "profiler/writer.h"
@@ -36,6 +37,13 @@ struct npg_modules { /* all zero: empty */
 	struct npg_insn *insns;
 	size_t nr_insns;
 	size_t insns_size;
+	struct npg_table
+	    function_index; /* (module, vaddr of its start) to place in functions + 1 */
+	struct npg_function *functions;
+	size_t nr_functions;
+	struct npg_table recovery_index; /* as insn_index, into recoveries */
+	struct npg_recovery *recoveries;
+	size_t nr_recoveries;
 };
 
 struct npg_module_identity {
@@ -71,6 +79,17 @@ int64_t npg_module_row(struct npg_module *module, struct npg_writer *writer);
  */
 const struct npg_insn *npg_modules_insn(struct npg_modules *modules, struct npg_module *module,
 					pid_t pid, uint64_t file_offset);
+
+/**
+ * npg_modules_recover() - the data access next to the instruction at a file offset, worked out
+ * once (profiler/block.h). The module's ELF file must be open already (npg_modules_insn()).
+ * Return: owned by @modules, valid until the next call; NULL if there is none that is certain.
+ */
+const struct npg_recovery *npg_modules_recover(struct npg_modules *modules,
+					       struct npg_module *module, uint64_t file_offset);
+
+/** npg_modules_release_code() - drop what npg_modules_recover() keeps. */
+void npg_modules_release_code(struct npg_modules *modules);
 
 /** npg_modules_release() - close everything; safe on a zeroed struct. */
 void npg_modules_release(struct npg_modules *modules);

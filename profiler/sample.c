@@ -116,31 +116,52 @@ insn_of(struct npg_process *process, const struct npg_perf_record *record, struc
 				  record->regs_abi == PERF_SAMPLE_REGS_ABI_64, scratch);
 }
 
+static void write_access(struct npg_thread *thread, const struct npg_perf_record *record,
+			 uint64_t address, uint8_t access, int resolved)
+{
+	struct npg_sample_row row = row_of(record);
+
+	row.address = (int64_t)address;
+	row.access = access;
+	row.resolved = resolved;
+	write_sample(thread, &row, NPG_SOURCE_CLOCK);
+}
+
+/* The operand of the sampled instruction, or of the nearest one in its block. */
 static void on_clock(struct npg_thread *thread, const struct npg_perf_record *record)
 {
 	struct npg_source_count *counts = &thread->process->live->counts[NPG_SOURCE_CLOCK];
+	uint64_t ip = record->regs[PERF_REG_X86_IP];
+	const struct npg_recovery *recovery;
 	struct npg_insn scratch, insn;
 	const struct npg_insn *found = insn_of(thread->process, record, &scratch);
 
 	thread->cpu_ns += (int64_t)record->period;
-	if (found == NULL || found->has_unknown) {
+	if (found == NULL) {
 		counts->nr_undecoded++;
 		return;
 	}
-	if (found->nr_operands == 0) {
-		counts->nr_no_operand++;
+	insn = *found;
+	if (insn.nr_operands > 0 && !insn.has_unknown) {
+		for (int i = 0; i < insn.nr_operands; i++)
+			write_access(
+			    thread, record,
+			    npg_operand_address(&insn, &insn.operands[i], ip, record->regs),
+			    insn.operands[i].access, 1);
 		return;
 	}
-	insn = *found;
-	for (int i = 0; i < insn.nr_operands; i++) {
-		struct npg_sample_row row = row_of(record);
-
-		row.address = (int64_t)npg_operand_address(
-		    &insn, &insn.operands[i], record->regs[PERF_REG_X86_IP], record->regs);
-		row.access = insn.operands[i].access;
-		row.resolved = 1;
-		write_sample(thread, &row, NPG_SOURCE_CLOCK);
-	}
+	recovery = record->regs_abi == PERF_SAMPLE_REGS_ABI_64
+		       ? npg_attribute_recover(thread->process, ip)
+		       : NULL;
+	if (recovery != NULL)
+		for (int i = 0; i < recovery->nr_accesses; i++)
+			write_access(thread, record,
+				     npg_recovered_address(&recovery->accesses[i], record->regs),
+				     recovery->accesses[i].access, recovery->way);
+	else if (insn.has_unknown)
+		counts->nr_undecoded++;
+	else
+		counts->nr_no_operand++;
 }
 
 /* Whether the faulting instruction reads or writes there. */

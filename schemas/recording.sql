@@ -181,7 +181,7 @@ CREATE TABLE source (
     period_unit   TEXT,               -- 'ns', 'events', 'cycles', 'operations'
     nr_records    INTEGER NOT NULL DEFAULT 0,  -- everything that the kernel delivered
     nr_samples    INTEGER NOT NULL DEFAULT 0,  -- of these, with an address: rows in sample
-    nr_no_operand INTEGER NOT NULL DEFAULT 0,  -- instruction without memory operand
+    nr_no_operand INTEGER NOT NULL DEFAULT 0,  -- no access in the block is certain
     nr_undecoded  INTEGER NOT NULL DEFAULT 0,  -- code unreadable or not decodable
     nr_unmatched  INTEGER NOT NULL DEFAULT 0,  -- samples whose address is in no object
     nr_lost       INTEGER NOT NULL DEFAULT 0,
@@ -204,7 +204,8 @@ CREATE TABLE sample (
     data_source INTEGER,              -- PERF_SAMPLE_DATA_SRC, see perf_event.h
     memory_node INTEGER,              -- of the page at that moment, if the source tells
     resolved    INTEGER NOT NULL      -- how the address was found: 0 reported by kernel or
-                                      -- hardware, 1 operand of the instruction at the IP
+                                      -- hardware, 1 operand of the instruction at the IP,
+                                      -- 2, 3 of the nearest one before, behind it in its block
 ) STRICT;
 
 -- the same, aggregated while recording (record --keep counts); samples or counts, not both
