@@ -19,9 +19,9 @@ on_small_disk()
 
 full()
 {
-	on_small_disk 172 sh -c '
+	on_small_disk 256 sh -c '
 		echo precious > "$1/small/r.db"
-		"$2" record -o "$1/small/r.db" -- "$3/workloads/serial_init" 64 4 400 >"$1/out" 2>"$1/err"
+		"$2" record --overhead 30 -o "$1/small/r.db" -- "$3/workloads/serial_init" 64 4 800 >"$1/out" 2>"$1/err"
 		echo $? >"$1/status"
 		cat "$1"/small/r.db* | grep -qa precious && echo kept >"$1/kept"
 		ls -l "$1/small"' - "$tmp" "$NUMAPGO" "$B"
