@@ -224,7 +224,7 @@ static void set_limits(const struct npg_build *build, struct npg_wire_table *hea
 	arena = arena < 16 * GIB ? 16 * GIB : arena > MAX_ARENA ? MAX_ARENA : arena;
 	head->arena_bytes = build->objects.nr > 0 ? arena & ~(REGION_BYTES - 1) : 0;
 	head->max_populate_pages = options->memory_bytes / TABLES_PER_IT / options->page_size_bytes;
-	head->max_mappings = (uint32_t)(options->max_map_count / 8);
+	head->max_mappings = (uint32_t)(options->max_map_count / 16);
 	head->nr_counters = build->nr_counters;
 	head->nr_pools = build->nr_pools;
 	head->nr_plan_objects = (uint32_t)build->plan->nr_objects;
