@@ -120,6 +120,8 @@ void npg_replay_summary(const struct npg_replay *replay, char *text, size_t size
 		add_text(text, size, &used, "; %s", replay->why_memory);
 	if (replay->why_threads[0] != '\0')
 		add_text(text, size, &used, "; %s", replay->why_threads);
+	if (replay->why_tables[0] != '\0')
+		add_text(text, size, &used, "; %s", replay->why_tables);
 }
 
 static json_t *objects_json(const struct npg_replay *replay)
@@ -202,6 +204,7 @@ int npg_replay_print_json(const struct npg_replay *replay, FILE *out)
 	set_text(json, "why_nothing_placed", replay->why_plain);
 	set_text(json, "why_no_memory_placed", replay->why_memory);
 	set_text(json, "why_no_thread_pinned", replay->why_threads);
+	set_text(json, "why_no_page_table_placed", replay->why_tables);
 	set_text(json, "why_stale", stale);
 	ret = json_dumpf(json, out, JSON_COMPACT) < 0 || fputc('\n', out) == EOF ? -EIO : 0;
 	json_decref(json);
@@ -282,6 +285,8 @@ void npg_replay_print_dry(const struct npg_replay *replay, FILE *out)
 	npg_fit_describe(replay->plan, &replay->fit, text, sizeof(text));
 	if (text[0] != '\0')
 		fprintf(out, "stale: %s\n", text);
+	if (replay->why_tables[0] != '\0')
+		fprintf(out, "%s\n", replay->why_tables);
 	fprintf(out, "objects:%s%s\n", replay->why_memory[0] ? " left: " : "", replay->why_memory);
 	for (size_t i = 0; i < replay->plan->nr_objects; i++)
 		print_object(replay, i, out);

@@ -96,6 +96,22 @@ static void look_around(struct npg_replay *replay, const struct npg_topology *to
 	}
 }
 
+static bool has_planned_tables(const struct npg_replay *replay)
+{
+	for (size_t i = 0; i < replay->plan->nr_objects; i++)
+		if (replay->plan->objects[i].nr_table_ranges > 0 && !replay->fit.is_stale[i])
+			return true;
+	return false;
+}
+
+static void set_why_tables(struct npg_replay *replay)
+{
+	if (replay->options.has_huge_pages && !replay->options.leaves_page_tables &&
+	    replay->resolution.nr_here > 1 && has_planned_tables(replay))
+		snprintf(replay->why_tables, sizeof(replay->why_tables),
+			 "page tables are left: transparent huge pages (always) need none");
+}
+
 static void set_why_plain(struct npg_replay *replay, const struct npg_launch *launch)
 {
 	const struct npg_plan *plan = replay->plan;
@@ -144,8 +160,10 @@ int npg_replay_prepare(struct npg_replay *replay, const struct npg_plan *plan,
 	if (ret == 0)
 		ret = npg_placing_build(plan, &replay->resolution, &replay->fit, &replay->options,
 					&replay->table, err);
-	if (ret == 0)
+	if (ret == 0) {
+		set_why_tables(replay);
 		set_why_plain(replay, launch);
+	}
 	return ret;
 }
 

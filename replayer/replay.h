@@ -25,6 +25,7 @@ struct npg_replay {
 	char why_plain[256];   /* why nothing is placed; empty: something is */
 	char why_threads[128]; /* why no thread is pinned though the plan has some */
 	char why_memory[160];  /* why no memory is placed though the plan has some */
+	char why_tables[128];  /* why no page-table page is placed though the plan has some */
 };
 
 /**

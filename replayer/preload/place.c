@@ -82,7 +82,7 @@ size_t npg_place_ranges(const struct npg_memory *memory, const struct npg_wire_r
 	size_t placed = 0;
 	uintptr_t page = npg_state.table->page_size_bytes;
 	uintptr_t base = memory->start & ~(page - 1);
-	uint64_t nr_planned = (memory->start - base + memory->planned_bytes + page - 1) / page;
+	uint64_t nr_planned = memory->planned_bytes / page;
 
 	for (uint32_t i = 0; i < nr_ranges; i++) {
 		uintptr_t start = base + (scale(memory, ranges[i].first) * page);
