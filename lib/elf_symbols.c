@@ -267,8 +267,10 @@ int npg_elf_file_load_symbols(struct npg_elf_file *file, struct npg_error *err)
 
 bool npg_elf_has_sanitizer_symbol(const struct npg_elf_file *file)
 {
-	static const char *const names[] = { "__asan_init", "__tsan_init", "__msan_init",
-					     "__hwasan_init", "__lsan_init" };
+	/* the last one is wanted by every runtime with an allocator, also a static one */
+	static const char *const names[] = { "__asan_init", "__tsan_init",
+					     "__msan_init", "__hwasan_init",
+					     "__lsan_init", "__sanitizer_malloc_hook" };
 	const struct npg_elf_private *private = file->handle;
 	struct table t;
 

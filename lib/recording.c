@@ -298,6 +298,23 @@ static int check_tables(struct npg_db *db, struct npg_error *err)
 	return ret < 0 ? ret : 0;
 }
 
+/* SQLite notices missing pages, but not that the last one is cut short. */
+static int check_length(struct npg_db *db, struct npg_error *err)
+{
+	int64_t nr_pages = 0, page_bytes = 0;
+	struct stat st;
+	int ret = npg_db_query_i64(db, "PRAGMA page_count", 0, &nr_pages, err);
+
+	if (ret == 0)
+		ret = npg_db_query_i64(db, "PRAGMA page_size", 0, &page_bytes, err);
+	if (ret == 0 && stat(npg_db_path(db), &st) == 0 && st.st_size / page_bytes < nr_pages)
+		ret = npg_error_set(err, -EBADMSG,
+				    "%s: the file is cut short; keep it, and try 'sqlite3 FILE "
+				    ".recover'",
+				    npg_db_path(db));
+	return ret;
+}
+
 static int check_identity(struct npg_db *db, bool *is_complete, struct npg_error *err)
 {
 	int64_t application = 0, version = 0, complete = 0;
@@ -320,7 +337,9 @@ static int check_identity(struct npg_db *db, bool *is_complete, struct npg_error
 		    npg_db_path(db), version > NPG_RECORDING_VERSION ? "a newer" : "an older",
 		    (long long)version, NPG_RECORDING_VERSION,
 		    version > NPG_RECORDING_VERSION ? "update numapgo" : "record again");
-	ret = check_tables(db, err);
+	ret = check_length(db, err);
+	if (ret == 0)
+		ret = check_tables(db, err);
 	if (ret == 0)
 		ret = npg_db_query_i64(db, "SELECT value FROM meta WHERE key = 'complete'", 0,
 				       &complete, err);

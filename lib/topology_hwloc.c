@@ -198,48 +198,59 @@ static int read_slit(hwloc_topology_t h, const hwloc_obj_t *objects, struct npg_
 	return ret < 0 ? out_of_memory(err) : 0;
 }
 
+static void fill_bitmap(hwloc_bitmap_t bitmap, const struct npg_cpuset *cpus)
+{
+	hwloc_bitmap_zero(bitmap);
+	for (int c = npg_cpuset_next(cpus, -1); c >= 0; c = npg_cpuset_next(cpus, c))
+		hwloc_bitmap_set(bitmap, (unsigned int)c);
+}
+
 /*
  * A memory attribute for each pair of a node with CPUs and a node with memory; rows and columns of
- * the others are 0. NULL in @matrix if any pair lacks it.
+ * the others stay 0. Return: false if any pair lacks it, or there is no pair.
  */
+static bool fill_attribute(hwloc_topology_t h, hwloc_memattr_id_t id, const hwloc_obj_t *objects,
+			   const struct npg_topology *t, hwloc_bitmap_t cpus, double *values)
+{
+	struct hwloc_location from = { .type = HWLOC_LOCATION_TYPE_CPUSET,
+				       .location.cpuset = cpus };
+	bool has_pair = false;
+
+	for (int i = 0; i < t->nr_nodes; i++) {
+		if (npg_cpuset_next(&t->nodes[i].cpus, -1) < 0)
+			continue;
+		fill_bitmap(cpus, &t->nodes[i].cpus);
+		for (int j = 0; j < t->nr_nodes; j++) {
+			hwloc_uint64_t value = 0;
+
+			if (t->nodes[j].memory_bytes == 0)
+				continue;
+			if (hwloc_memattr_get_value(h, id, objects[j], &from, 0, &value) < 0 ||
+			    value == 0)
+				return false;
+			values[i * t->nr_nodes + j] = (double)value;
+			has_pair = true;
+		}
+	}
+	return has_pair;
+}
+
+/* NULL in @matrix if it is not known. */
 static int read_attribute(hwloc_topology_t h, hwloc_memattr_id_t id, const hwloc_obj_t *objects,
 			  const struct npg_topology *t, double **matrix)
 {
 	size_t n = (size_t)t->nr_nodes;
 	double *values = calloc(n * n, sizeof(*values));
 	hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
-	bool is_complete = values != NULL && cpus != NULL;
+	int ret = values != NULL && cpus != NULL ? 0 : -ENOMEM;
 
-	for (size_t i = 0; is_complete && i < n; i++) {
-		struct hwloc_location from = { .type = HWLOC_LOCATION_TYPE_CPUSET,
-					       .location.cpuset = cpus };
-
-		hwloc_bitmap_zero(cpus);
-		for (int c = npg_cpuset_next(&t->nodes[i].cpus, -1); c >= 0;
-		     c = npg_cpuset_next(&t->nodes[i].cpus, c))
-			hwloc_bitmap_set(cpus, (unsigned int)c);
-		for (size_t j = 0; is_complete && j < n; j++) {
-			hwloc_uint64_t value = 0;
-
-			if (hwloc_bitmap_iszero(cpus) || t->nodes[j].memory_bytes == 0)
-				continue;
-			is_complete =
-			    hwloc_memattr_get_value(h, id, objects[j], &from, 0, &value) == 0 &&
-			    value > 0;
-			values[i * n + j] = (double)value;
-		}
-	}
-	if (!is_complete && values != NULL && cpus != NULL) {
-		free(values);
+	if (ret == 0 && fill_attribute(h, id, objects, t, cpus, values)) {
+		*matrix = values;
 		values = NULL;
-	} else if (values == NULL || cpus == NULL) {
-		free(values);
-		hwloc_bitmap_free(cpus);
-		return -ENOMEM;
 	}
+	free(values);
 	hwloc_bitmap_free(cpus);
-	*matrix = values;
-	return 0;
+	return ret;
 }
 
 static int read_attributes(hwloc_topology_t h, const hwloc_obj_t *objects, struct npg_topology *t,
