@@ -41,6 +41,11 @@ static const struct npg_option record_options[] = {
 	  "with --pid: stop after S seconds; default: when it ends, or at Ctrl-C.", NULL },
 };
 
+static void tell(const char *text)
+{
+	npg_info("%s", text);
+}
+
 static void record_defaults(void *options)
 {
 	struct npg_record_options *o = options;
@@ -49,6 +54,7 @@ static void record_defaults(void *options)
 	o->source = "auto";
 	o->overhead_percent = 1;
 	o->min_object_bytes = 16384;
+	o->tell = tell;
 }
 
 static int check(const struct npg_record_options *o, int argc, struct npg_error *err)

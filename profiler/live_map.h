@@ -38,7 +38,7 @@ struct npg_live_options {
 struct npg_source_count {
 	int64_t nr_records, nr_samples, nr_no_operand, nr_undecoded, nr_unmatched, nr_lost;
 	int64_t nr_throttled;
-	int64_t nr_events; /* that the samples stand for */
+	int64_t nr_events; /* that the records stand for */
 };
 
 struct npg_live_map;

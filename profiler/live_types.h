@@ -98,6 +98,7 @@ struct npg_process {
 	int64_t end_ns;
 	const char *agent; /* NULL: none seen */
 	struct npg_module *exe;
+	uint64_t exe_end; /* the heap begins behind it */
 	bool is_row_written;
 	bool was_maps_read;
 	int64_t maps_read_ns;
@@ -116,13 +117,14 @@ struct npg_process {
 
 struct npg_site {
 	int64_t id;
+	bool is_row_written;
 	uint64_t hash;
 	int nr_frames;
 	size_t frames[]; /* places in live->frames */
 };
 
 struct npg_frame {
-	int64_t id;
+	int64_t id;                /* NPG_NULL: not written yet */
 	struct npg_module *module; /* NULL: code outside any file */
 	uint64_t vaddr;
 };
@@ -194,6 +196,7 @@ struct npg_range *npg_space_vma(struct npg_process *process, uint64_t address);
 
 /* site.c */
 struct npg_site *npg_site_get(struct npg_process *process, const uint64_t *frames, int nr_frames);
+int64_t npg_site_row(struct npg_live_map *live, struct npg_site *site); /* on first use */
 void npg_site_number(struct npg_object *object);
 void npg_sites_name(struct npg_live_map *live);
 void npg_sites_release(struct npg_live_map *live);

@@ -103,7 +103,7 @@ static void write_small_sites(struct npg_process *process)
 {
 	for (size_t i = 0; i < process->nr_small_sites; i++)
 		npg_writer_small_site(process->live->writer, process->id,
-				      process->small_sites[i].site->id,
+				      npg_site_row(process->live, process->small_sites[i].site),
 				      (int64_t)process->small_sites[i].nr_objects,
 				      (int64_t)process->small_sites[i].size_bytes);
 }

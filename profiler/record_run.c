@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "lib/launch.h"
-#include "lib/log.h"
-#include "profiler/proc_file.h"
+#include "profiler/hint.h"
 #include "profiler/record_run.h"
 #include "profiler/recorder.h"
 
@@ -79,13 +78,19 @@ static int recorder_options(const struct npg_record_options *o, struct npg_recor
 	return npg_sources_parse(o->source, r->wants, &r->is_auto, err);
 }
 
-static void choose_hints(struct npg_recorder_options *r)
+/* Asked for by name, hint faults are switched on; with auto they are used if they are on. */
+static void begin_hints(const struct npg_record_options *o, struct npg_recorder_options *r,
+			struct npg_hint *hint)
 {
-	r->has_hints = r->wants[NPG_SOURCE_HINT] &&
-		       npg_proc_read_i64("/proc/sys/kernel/numa_balancing", 0) > 0;
-	if (r->is_auto && !r->has_hints)
-		r->why_no_hints = "kernel.numa_balancing is 0; --source hint,clock,fault switches "
-				  "it on while recording, as root";
+	bool is_asked = r->wants[NPG_SOURCE_HINT] && !r->is_auto;
+
+	if (npg_hint_begin("", is_asked, hint, &r->why_no_hints) == 0 && !hint->is_on)
+		npg_error_set(&r->why_no_hints, 0,
+			      "kernel.numa_balancing is 0; '--source clock,hint,fault' switches it "
+			      "on while recording, as root");
+	r->has_hints = r->wants[NPG_SOURCE_HINT] && hint->is_on;
+	if (hint->message[0] != '\0' && o->tell != NULL)
+		o->tell(hint->message);
 }
 
 static int64_t cpu_ns(const struct rusage *usage)
@@ -102,8 +107,9 @@ static void summarize(struct npg_recorder *r, struct npg_record_summary *s)
 		s->nr_samples += c->nr_samples;
 		s->nr_unmatched += c->nr_unmatched;
 		s->nr_lost += c->nr_lost;
-		s->interrupt_ns += c->nr_records * (int64_t)r->steer.interrupt_ns;
 	}
+	if (r->live != NULL)
+		s->interrupt_ns = npg_recorder_interrupt_ns(r);
 	snprintf(s->perf_reason, sizeof(s->perf_reason), "%s", r->perf_error.text);
 }
 
@@ -198,6 +204,7 @@ struct launching {
 	struct npg_launch launch;
 	struct npg_recorder recorder;
 	struct npg_recorder_options recorder_options;
+	struct npg_hint hint;
 	struct npg_channel *channel;
 	char object[PATH_MAX];
 };
@@ -215,7 +222,9 @@ static int prepare(const struct npg_record_options *o, char **argv, struct launc
 					 has_agent ? npg_channel_variable(l->channel) : NULL, err);
 	if (ret < 0)
 		return ret;
+	npg_launch_forward_signals(&l->launch);
 	raise_fd_limit();
+	begin_hints(o, &l->recorder_options, &l->hint);
 	ret = npg_output_expand(o->output, argv[0], l->launch.pid, s->path, sizeof(s->path), err);
 	if (ret == 0)
 		ret = npg_recorder_open(&l->recorder, &l->recorder_options, s->path, argv,
@@ -233,13 +242,11 @@ static int run(const struct npg_record_options *o, char **argv, struct launching
 	ret = npg_launch_check(&l->launch, argv, err);
 	if (ret < 0)
 		return exit_of_exec(ret);
-	choose_hints(&l->recorder_options);
 	if (prepare(o, argv, l, s, err) < 0) {
 		cancel(&l->launch);
 		discard_partial(&l->recorder);
 		return NPG_EXIT_LAUNCH_FAILED;
 	}
-	npg_launch_forward_signals(&l->launch);
 	ret = npg_launch_go(&l->launch, err);
 	if (ret < 0) {
 		cancel(&l->launch);
@@ -264,6 +271,7 @@ int npg_record_launch(const struct npg_record_options *options, char **argv,
 	}
 	l->launch.go_fd = l->launch.status_fd = -1;
 	status = run(options, argv, l, summary, err);
+	npg_hint_end(&l->hint);
 	npg_recorder_close(&l->recorder);
 	npg_channel_close(l->channel);
 	npg_launch_release(&l->launch);
@@ -277,6 +285,16 @@ static void on_interrupt(int sig)
 {
 	(void)sig;
 	is_interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action = { .sa_handler = on_interrupt };
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
 }
 
 static int tasks_of(pid_t pid, pid_t **tasks, size_t *nr_tasks, struct npg_error *err)
@@ -328,9 +346,9 @@ static void watch_until_end(const struct npg_record_options *o, struct npg_recor
 int npg_record_watch(const struct npg_record_options *options, struct npg_record_summary *summary,
 		     struct npg_error *err)
 {
-	struct sigaction action = { .sa_handler = on_interrupt };
 	struct npg_recorder recorder = { .start_ns = 0 };
 	struct npg_recorder_options how;
+	struct npg_hint hint;
 	pid_t *tasks = NULL;
 	size_t nr_tasks = 0;
 	int ret = recorder_options(options, &how, err);
@@ -338,24 +356,25 @@ int npg_record_watch(const struct npg_record_options *options, struct npg_record
 	if (ret < 0)
 		return NPG_EXIT_USAGE;
 	raise_fd_limit();
-	choose_hints(&how);
+	catch_signals();
 	ret = tasks_of((pid_t)options->pid, &tasks, &nr_tasks, err);
-	if (ret == 0)
-		ret = npg_output_expand(options->output, "pid", (int)options->pid, summary->path,
-					sizeof(summary->path), err);
+	if (ret < 0)
+		return NPG_EXIT_FAILED;
+	begin_hints(options, &how, &hint);
+	ret = npg_output_expand(options->output, "pid", (int)options->pid, summary->path,
+				sizeof(summary->path), err);
 	if (ret == 0)
 		ret = npg_recorder_open(&recorder, &how, summary->path, NULL, tasks, nr_tasks, NULL,
 					err);
 	free(tasks);
 	if (ret < 0) {
+		npg_hint_end(&hint);
 		discard_partial(&recorder);
 		return NPG_EXIT_FAILED;
 	}
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
 	summary->has_begun = true;
 	watch_until_end(options, &recorder);
+	npg_hint_end(&hint);
 	finish(&recorder, NULL, summary, err);
 	npg_recorder_close(&recorder);
 	return summary->is_complete ? NPG_EXIT_OK : NPG_EXIT_FAILED;

@@ -27,6 +27,7 @@ struct npg_record_options {
 	int keep;     /* enum npg_record_keep */
 	uint64_t pid;
 	double duration_s;
+	void (*tell)(const char *text); /* a message for the user while recording; may be NULL */
 };
 
 struct npg_record_summary {

@@ -11,7 +11,7 @@
 #define WINDOW_NS         UINT64_C(50000000)  /* how late a record may come */
 #define COMMIT_NS         UINT64_C(500000000) /* what a kill of the recorder may lose */
 #define EPOCH_NS          INT64_C(10000000000)
-#define FAULTS_PER_S      2000 /* and CPU */
+#define FAULTS_PER_S      4000 /* and CPU */
 #define HINT_FAULTS_PER_S 8000
 
 enum { KIND_PERF, KIND_WIRE };
@@ -59,7 +59,7 @@ static const char *why_not(const struct npg_recorder *r, enum npg_source source)
 		return r->perf.events[NPG_PERF_EVENT_FAULT].why.text;
 	case NPG_SOURCE_HINT:
 		return r->options.has_hints ? r->perf.events[NPG_PERF_EVENT_FAULT].why.text
-					    : r->options.why_no_hints;
+					    : r->options.why_no_hints.text;
 	case NPG_SOURCE_LOADS:
 	case NPG_SOURCE_TLB:
 	case NPG_NR_SOURCES:
@@ -105,10 +105,10 @@ static void put_source(struct npg_recorder *r, enum npg_source source)
 		.nr_throttled = c->nr_throttled,
 	};
 
-	if (used && source == NPG_SOURCE_CLOCK)
+	if (used && c->nr_records > 0)
+		row.period = c->nr_events / c->nr_records;
+	else if (used && source == NPG_SOURCE_CLOCK)
 		row.period = (int64_t)r->steer.period_ns;
-	else if (used && c->nr_samples > 0)
-		row.period = c->nr_events / c->nr_samples;
 	npg_writer_source(r->writer, &row);
 }
 
@@ -142,14 +142,15 @@ int npg_recorder_open(struct npg_recorder *r, const struct npg_recorder_options 
 	r->options = *options;
 	r->channel = channel;
 	npg_steer_init(&r->steer, options->overhead_percent, options->period_ns,
-		       npg_steer_measure_ns());
+		       npg_steer_clock_cost_ns());
+	r->fault_cost_ns = npg_steer_fault_cost_ns();
 	ret = npg_recording_create(path, &r->recording, err);
 	if (ret == 0)
 		ret = npg_writer_open(r->recording.db, &r->writer, err);
 	if (ret < 0)
 		return ret;
 	r->start_ns = (int64_t)npg_recorder_now_ns();
-	r->steer.last_ns = r->committed_ns = (uint64_t)r->start_ns;
+	r->steer.last.time_ns = r->committed_ns = (uint64_t)r->start_ns;
 	ret = npg_run_info_begin(r->recording.db, r->writer, argv, tasks[0], r->start_ns, err);
 	if (ret < 0)
 		return ret;
@@ -270,11 +271,25 @@ static int stop_recording(struct npg_recorder *r, int status)
 	return status;
 }
 
+int64_t npg_recorder_interrupt_ns(struct npg_recorder *r)
+{
+	return npg_live_map_counts(r->live, NPG_SOURCE_CLOCK)->nr_records *
+		   (int64_t)r->steer.clock_cost_ns +
+	       (npg_live_map_counts(r->live, NPG_SOURCE_FAULT)->nr_records +
+		npg_live_map_counts(r->live, NPG_SOURCE_HINT)->nr_records) *
+		   (int64_t)r->fault_cost_ns;
+}
+
 static void steer(struct npg_recorder *r, uint64_t now_ns)
 {
-	if (npg_steer_update(&r->steer, now_ns,
-			     npg_live_map_counts(r->live, NPG_SOURCE_CLOCK)->nr_records,
-			     own_cpu_ns()))
+	struct npg_steer_totals totals = {
+		.time_ns = now_ns,
+		.program_ns = npg_live_map_counts(r->live, NPG_SOURCE_CLOCK)->nr_events,
+		.interrupt_ns = npg_recorder_interrupt_ns(r),
+		.recorder_ns = own_cpu_ns(),
+	};
+
+	if (npg_steer_update(&r->steer, &totals))
 		npg_perf_session_set_period(&r->perf, r->steer.period_ns);
 }
 
@@ -355,10 +370,7 @@ int npg_recorder_finish(struct npg_recorder *r, int64_t exit_status, int64_t exi
 	put_sources(r);
 	ret = npg_writer_commit(r->writer, err);
 	result.recorder_cpu_ns = own_cpu_ns();
-	result.interrupt_ns = (npg_live_map_counts(r->live, NPG_SOURCE_CLOCK)->nr_records +
-			       npg_live_map_counts(r->live, NPG_SOURCE_FAULT)->nr_records +
-			       npg_live_map_counts(r->live, NPG_SOURCE_HINT)->nr_records) *
-			      (int64_t)r->steer.interrupt_ns;
+	result.interrupt_ns = npg_recorder_interrupt_ns(r);
 	if (ret == 0)
 		ret = npg_run_info_end(r->recording.db, &result, err);
 	npg_writer_close(r->writer);

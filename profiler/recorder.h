@@ -26,7 +26,7 @@ struct npg_recorder_options {
 	bool keeps_counts;
 	bool leaves_children;
 	bool has_hints; /* kernel.numa_balancing is on */
-	const char *why_no_hints;
+	struct npg_error why_no_hints;
 };
 
 struct npg_recorder {
@@ -38,6 +38,7 @@ struct npg_recorder {
 	struct npg_channel *channel; /* borrowed; NULL: no agent */
 	struct npg_queue queue;
 	struct npg_steer steer;
+	uint64_t fault_cost_ns;      /* of one fault sample in the program's time */
 	struct npg_error perf_error; /* why there are no events; empty: there are */
 	uint64_t nr_malformed;
 	uint64_t committed_ns;
@@ -85,6 +86,9 @@ NPG_MUST_CHECK int npg_recorder_finish(struct npg_recorder *recorder, int64_t ex
 
 /** npg_recorder_close() - safe on a zeroed struct; does not finish the recording. */
 void npg_recorder_close(struct npg_recorder *recorder);
+
+/** npg_recorder_interrupt_ns() - estimated time that sampling took in the program so far. */
+int64_t npg_recorder_interrupt_ns(struct npg_recorder *recorder);
 
 /** npg_recorder_now_ns() - CLOCK_MONOTONIC. */
 uint64_t npg_recorder_now_ns(void);

@@ -75,7 +75,6 @@ static void write_sample(struct npg_thread *thread, struct npg_sample_row *row,
 	struct npg_object *object = npg_attribute(thread->process, (uint64_t)row->address);
 
 	live->counts[source].nr_samples++;
-	live->counts[source].nr_events += row->weight;
 	row->source_id = (int64_t)source + 1;
 	row->thread_id = npg_thread_row(thread);
 	row->object_id = NPG_NULL;
@@ -218,6 +217,7 @@ void npg_live_map_sample(struct npg_live_map *live, const struct npg_perf_record
 		npg_attribute_stack(thread, record->regs[PERF_REG_X86_SP]);
 	if (source == NPG_SOURCE_CLOCK) {
 		live->counts[source].nr_records++;
+		live->counts[source].nr_events += (int64_t)record->period;
 		on_clock(thread, record);
 		return;
 	}
@@ -225,5 +225,6 @@ void npg_live_map_sample(struct npg_live_map *live, const struct npg_perf_record
 	row.access = access_of_fault(thread, record);
 	source = source_of_fault(thread->process, record->address, row.access);
 	live->counts[source].nr_records++;
+	live->counts[source].nr_events += row.weight;
 	write_sample(thread, &row, source);
 }

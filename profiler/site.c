@@ -15,7 +15,7 @@ static const struct npg_load *load_of_frame(struct npg_process *process, uint64_
 	return range != NULL ? range->value : NULL;
 }
 
-/* Place of a frame in live->frames; its row is written when it is new. */
+/* Place of a frame in live->frames. */
 static int frame_place(struct npg_live_map *live, struct npg_module *module, uint64_t vaddr,
 		       size_t *place)
 {
@@ -35,24 +35,33 @@ static int frame_place(struct npg_live_map *live, struct npg_module *module, uin
 	}
 	if (npg_table_put(&live->frame_ids, (uintptr_t)module, vaddr, live->nr_frames + 1) < 0)
 		return -ENOMEM;
-	live->frames[live->nr_frames] = (struct npg_frame){
-		.id = npg_writer_frame(
-		    live->writer, module != NULL ? npg_module_row(module, live->writer) : NPG_NULL,
-		    (int64_t)vaddr),
-		.module = module,
-		.vaddr = vaddr,
-	};
+	live->frames[live->nr_frames] =
+	    (struct npg_frame){ .id = NPG_NULL, .module = module, .vaddr = vaddr };
 	*place = live->nr_frames++;
 	return 0;
 }
 
-static void write_site(struct npg_live_map *live, struct npg_site *site)
+static int64_t frame_row(struct npg_live_map *live, struct npg_frame *frame)
+{
+	if (frame->id == NPG_NULL)
+		frame->id = npg_writer_frame(
+		    live->writer,
+		    frame->module != NULL ? npg_module_row(frame->module, live->writer) : NPG_NULL,
+		    (int64_t)frame->vaddr);
+	return frame->id;
+}
+
+int64_t npg_site_row(struct npg_live_map *live, struct npg_site *site)
 {
 	int64_t ids[NPG_WIRE_MAX_FRAMES];
 
+	if (site->is_row_written)
+		return site->id;
 	for (int i = 0; i < site->nr_frames; i++)
-		ids[i] = live->frames[site->frames[i]].id;
-	site->id = npg_writer_callsite(live->writer, site->hash, ids, site->nr_frames);
+		ids[i] = frame_row(live, &live->frames[site->frames[i]]);
+	npg_writer_callsite(live->writer, site->id, site->hash, ids, site->nr_frames);
+	site->is_row_written = true;
+	return site->id;
 }
 
 static int keep_site(struct npg_live_map *live, struct npg_site *site)
@@ -79,6 +88,7 @@ static struct npg_site *new_site(struct npg_live_map *live, uint64_t hash,
 
 	if (site == NULL)
 		return NULL;
+	site->is_row_written = false;
 	site->hash = hash;
 	site->nr_frames = nr_frames;
 	for (int i = 0; i < nr_frames; i++)
@@ -90,7 +100,7 @@ static struct npg_site *new_site(struct npg_live_map *live, uint64_t hash,
 		free(site);
 		return NULL;
 	}
-	write_site(live, site);
+	site->id = npg_writer_new_id(live->writer);
 	return site;
 }
 
@@ -188,7 +198,8 @@ void npg_sites_name(struct npg_live_map *live)
 	if (names == NULL)
 		return;
 	for (size_t i = 0; i < live->nr_frames; i++)
-		names[i] = name_frame(live, &live->frames[i]);
+		names[i] =
+		    live->frames[i].id != NPG_NULL ? name_frame(live, &live->frames[i]) : NPG_NULL;
 	for (size_t i = 0; i < live->nr_sites; i++) {
 		const struct npg_site *site = live->all_sites[i];
 		int64_t name = NPG_NULL;
@@ -198,7 +209,7 @@ void npg_sites_name(struct npg_live_map *live)
 				name = names[site->frames[k]];
 		if (name == NPG_NULL && site->nr_frames > 0)
 			name = names[site->frames[0]];
-		if (name != NPG_NULL)
+		if (name != NPG_NULL && site->is_row_written)
 			npg_writer_site_name(live->writer, site->id, name);
 	}
 	free(names);

@@ -14,6 +14,9 @@
 /* Reported objects of this size have a row even if no sample ever hits them. */
 #define LARGE_OBJECT_BYTES (1 << 20)
 
+/* Where the kernel puts the heap: it is named as such only once it has grown. */
+#define HEAP_GAP_BYTES (UINT64_C(1) << 30)
+
 static bool has_prefix(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
@@ -168,7 +171,7 @@ void npg_object_row(struct npg_object *object)
 	if (object->thread != NULL)
 		object->row.thread_id = npg_thread_row(object->thread);
 	if (object->site != NULL)
-		object->row.callsite_id = object->site->id;
+		object->row.callsite_id = npg_site_row(object->process->live, object->site);
 	if (object->module != NULL)
 		object->row.module_id = npg_module_row(object->module, writer);
 	npg_writer_object(writer, &object->row);
@@ -215,6 +218,7 @@ static void add_load(struct npg_process *process, struct npg_module *module,
 	npg_table_release(&process->site_cache);
 	if (process->exe == NULL) {
 		process->exe = module;
+		process->exe_end = page_up(process, high + bias);
 		process->exe_id = npg_writer_string(process->live->writer, module->path);
 	}
 }
@@ -284,6 +288,9 @@ static struct npg_vma *new_vma(struct npg_process *process, const struct npg_vma
 		process->live->is_out_of_memory = true;
 		return NULL;
 	}
+	if (kind == NPG_VMA_ANONYMOUS && process->exe != NULL && event->start >= process->exe_end &&
+	    event->start - process->exe_end < HEAP_GAP_BYTES)
+		kind = NPG_VMA_HEAP;
 	vma->nr_ranges = 1;
 	vma->kind = (char)kind;
 	vma->protection = event->protection;
@@ -401,6 +408,7 @@ void npg_space_copy(struct npg_process *child, const struct npg_process *parent)
 			child->live->is_out_of_memory = true;
 	}
 	child->exe = parent->exe;
+	child->exe_end = parent->exe_end;
 	child->exe_id = parent->exe_id;
 	child->comm_id = parent->comm_id;
 	child->was_maps_read = parent->was_maps_read;

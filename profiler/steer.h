@@ -1,5 +1,10 @@
 /*
  * How often to sample so that recording costs no more than asked for.
+ *
+ * The first period follows from the measured cost of a sample. While the program runs, the real
+ * cost is looked at each second; a new period reaches the threads and processes that start from
+ * then on, since the kernel has no way to change it for inherited events. Weights in the database
+ * are each sample's own.
  */
 #ifndef NPG_PROFILER_STEER_H
 #define NPG_PROFILER_STEER_H
@@ -9,35 +14,36 @@
 
 #include "lib/compiler.h"
 
+struct npg_steer_totals {     /* since the start */
+	uint64_t time_ns;     /* CLOCK_MONOTONIC */
+	int64_t program_ns;   /* CPU time that the clock samples stand for */
+	int64_t interrupt_ns; /* spent in sampling */
+	int64_t recorder_ns;  /* CPU time of the recorder */
+};
+
 struct npg_steer {
 	double overhead_percent; /* the limit */
-	uint64_t interrupt_ns;   /* cost of one sample in the program's time, measured */
-	uint64_t period_ns;      /* clock, now */
+	uint64_t clock_cost_ns;  /* of one clock sample in the program's time */
+	uint64_t period_ns;      /* of the clock, now */
 	bool is_fixed;           /* the user chose the period */
-	uint64_t last_ns;        /* when it was looked at last */
-	int64_t last_samples;
-	int64_t last_recorder_ns;
+	struct npg_steer_totals last;
 };
 
 /**
- * npg_steer_measure_ns() - cost of one clock sample here: a loop timed with and without the event.
+ * npg_steer_clock_cost_ns(), npg_steer_fault_cost_ns() - cost of one sample to the program here: a
+ * loop, and first touches, timed with and without the event.
  *
- * Takes about 4 ms of CPU time. Return: ns, or a usual value where it cannot be measured.
+ * Each takes about 3 ms of CPU time. Return: ns, or a usual value where it cannot be measured.
  */
-uint64_t npg_steer_measure_ns(void);
+uint64_t npg_steer_clock_cost_ns(void);
+uint64_t npg_steer_fault_cost_ns(void);
 
 /** npg_steer_init() - choose the first period. @period_ns: the user's, or 0. */
 void npg_steer_init(struct npg_steer *steer, double overhead_percent, uint64_t period_ns,
-		    uint64_t interrupt_ns);
+		    uint64_t clock_cost_ns);
 
-/**
- * npg_steer_update() - look at the cost since the last call.
- * @nr_samples, @recorder_ns: totals: records of the clock, and CPU time of the recorder.
- *
- * Return: true if .period_ns has changed.
- */
-bool npg_steer_update(struct npg_steer *steer, uint64_t now_ns, int64_t nr_samples,
-		      int64_t recorder_ns);
+/** npg_steer_update() - judge the cost since the last call. Return: true if .period_ns changed. */
+bool npg_steer_update(struct npg_steer *steer, const struct npg_steer_totals *now);
 
 /** npg_steer_prime() - the smallest prime that is at least @n: no harmonics with the program. */
 uint64_t npg_steer_prime(uint64_t n);

@@ -15,6 +15,7 @@ enum statement {
 	UPDATE_FRAME,
 	INSERT_SITE,
 	INSERT_SITE_FRAME,
+	INSERT_SITE_FRAMES,
 	NAME_SITE,
 	INSERT_PROCESS,
 	INSERT_THREAD,
@@ -31,8 +32,10 @@ enum statement {
 	NR_STATEMENTS,
 };
 
-#define SAMPLE_VALUES   "(?,?,?,?,?,?,?,?,?,?,?,?,?)"
-#define SAMPLE_VALUES_4 SAMPLE_VALUES "," SAMPLE_VALUES "," SAMPLE_VALUES "," SAMPLE_VALUES
+#define SITE_FRAME_INSERT "INSERT INTO callsite_frame (callsite_id, position, frame_id) VALUES "
+#define SITE_FRAME_BATCH  8
+#define SAMPLE_VALUES     "(?,?,?,?,?,?,?,?,?,?,?,?,?)"
+#define SAMPLE_VALUES_4   SAMPLE_VALUES "," SAMPLE_VALUES "," SAMPLE_VALUES "," SAMPLE_VALUES
 #define SAMPLE_INSERT                                                                              \
 	"INSERT INTO sample (time_ns, thread_id, source_id, cpu, access, address, ip, object_id, " \
 	"weight, latency_cycles, data_source, memory_node, resolved) VALUES "
@@ -43,8 +46,9 @@ static const char *const texts[NR_STATEMENTS] = {
 	[INSERT_FRAME] = "INSERT INTO frame (id, module_id, offset_bytes) VALUES (?,?,?)",
 	[UPDATE_FRAME] = "UPDATE frame SET function_id = ?2 WHERE id = ?1",
 	[INSERT_SITE] = "INSERT INTO callsite (id, hash) VALUES (?,?)",
-	[INSERT_SITE_FRAME] = "INSERT INTO callsite_frame (callsite_id, position, frame_id) "
-			      "VALUES (?,?,?)",
+	[INSERT_SITE_FRAME] = SITE_FRAME_INSERT "(?,?,?)",
+	[INSERT_SITE_FRAMES] = SITE_FRAME_INSERT "(?,?,?),(?,?,?),(?,?,?),(?,?,?),"
+						 "(?,?,?),(?,?,?),(?,?,?),(?,?,?)",
 	[NAME_SITE] = "INSERT INTO temp.site_name (callsite_id, name_id) VALUES (?,?)",
 	[INSERT_PROCESS] = "INSERT OR REPLACE INTO process (id, pid, parent_id, exe_id, comm_id, "
 			   "start_ns, end_ns, agent, run_id) VALUES (?,?,?,?,?,?,?,?,1)",
@@ -291,18 +295,24 @@ void npg_writer_frame_function(struct npg_writer *writer, int64_t frame_id, int6
 	put(writer, UPDATE_FRAME, values, 2, NULL, 0);
 }
 
-int64_t npg_writer_callsite(struct npg_writer *writer, uint64_t hash, const int64_t *frame_ids,
-			    int nr_frames)
+void npg_writer_callsite(struct npg_writer *writer, int64_t id, uint64_t hash,
+			 const int64_t *frame_ids, int nr_frames)
 {
-	int64_t values[2] = { npg_writer_new_id(writer), (int64_t)hash };
+	int64_t values[2] = { id, (int64_t)hash };
 
 	put(writer, INSERT_SITE, values, 2, NULL, 0);
-	for (int i = 0; i < nr_frames; i++) {
-		int64_t frame[3] = { values[0], i, frame_ids[i] };
+	for (int i = 0; i < nr_frames;) {
+		int nr = nr_frames - i >= SITE_FRAME_BATCH ? SITE_FRAME_BATCH : 1;
+		int64_t rows[3 * SITE_FRAME_BATCH];
 
-		put(writer, INSERT_SITE_FRAME, frame, 3, NULL, 0);
+		for (int k = 0; k < nr; k++, i++) {
+			rows[3 * k] = id;
+			rows[3 * k + 1] = i;
+			rows[3 * k + 2] = frame_ids[i];
+		}
+		put(writer, nr == 1 ? INSERT_SITE_FRAME : INSERT_SITE_FRAMES, rows, 3 * nr, NULL,
+		    0);
 	}
-	return values[0];
 }
 
 void npg_writer_site_name(struct npg_writer *writer, int64_t callsite_id, int64_t name_id)

@@ -102,9 +102,9 @@ int64_t npg_writer_module(struct npg_writer *writer, const char *path, const cha
 int64_t npg_writer_frame(struct npg_writer *writer, int64_t module_id, int64_t offset_bytes);
 void npg_writer_frame_function(struct npg_writer *writer, int64_t frame_id, int64_t function_id);
 
-/** npg_writer_callsite() - add a call site of @nr_frames frames. Return: its id. */
-int64_t npg_writer_callsite(struct npg_writer *writer, uint64_t hash, const int64_t *frame_ids,
-			    int nr_frames);
+/** npg_writer_callsite() - add a call site of @nr_frames frames. */
+void npg_writer_callsite(struct npg_writer *writer, int64_t id, uint64_t hash,
+			 const int64_t *frame_ids, int nr_frames);
 
 /** npg_writer_site_name() - name the objects of a call site that have none. */
 void npg_writer_site_name(struct npg_writer *writer, int64_t callsite_id, int64_t name_id);
