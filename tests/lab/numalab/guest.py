@@ -40,9 +40,12 @@ class Options:
         """Bind the command's threads as they start, one node after the other (guest/pin.c)."""
         places = ','.join(map(str, self.machine.spread_cpus()))
         self.files = self.files + [counts.tool('pin.so') + '=/lab/pin.so']
-        program = image.find_program(self.command[0]) or self.command[0]
-        self.command = (['env', 'LAB_PIN=' + places, 'LD_PRELOAD=/lab/pin.so', program] +
-                        self.command[1:])
+        program = self.command[0]
+        if '/' not in program:
+            program = image.find_program(program) or program
+        first = self.machine.cpus[self.machine.node_of_cpu(self.machine.spread_cpus()[0])]
+        self.command = (['env', 'LAB_PIN=' + places, 'LAB_PIN_MAIN=%d' % first[-1],
+                         'LD_PRELOAD=/lab/pin.so', program] + self.command[1:])
 
 
 class Result:
@@ -71,16 +74,7 @@ def _initrd(path, options):
         if not os.path.exists(source):
             raise LabError('--files %s: no such file' % source)
         image.add_program(cpio, source, target or os.path.join('/work', os.path.basename(source)))
-    words = list(options.command)
-    if words:
-        program = image.find_program(words[0])
-        if program:
-            image.add_program(cpio, program)
-            words[0] = image.real_path(program)
-        for word in words[1:]:
-            found = image.find_program(word) if '/' in word else None
-            if found:
-                image.add_program(cpio, found)
+    words = [image.add_word(cpio, word, i == 0) for i, word in enumerate(options.command)]
     mark = ''
     if options.marks:
         image.add_program(cpio, counts.tool('mark'),

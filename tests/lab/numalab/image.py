@@ -176,13 +176,25 @@ def add_program(cpio, path, target=None):
             cpio.file(real_path(library), library)
         for companion in glob.glob(os.path.join(os.path.dirname(path), 'libnumapgo-*.so')):
             if os.path.basename(path) == 'numapgo':
-                add_program(cpio, companion)
+                add_program(cpio, companion, os.path.join(os.path.dirname(target or real_path(path)),
+                                                          os.path.basename(companion)))
     elif head.startswith(b'#!'):
         # the interpreter, and the program that env(1) is asked for
         for word in head[2:].split(b'\n')[0].decode(errors='replace').split():
             found = find_program(word)
             if found:
                 add_program(cpio, found)
+
+
+def add_word(cpio, word, is_command):
+    """A word of the command line: if it names a host file, that goes in, where the word means it:
+    relative names below /work, the guest's current directory. The word as the guest needs it."""
+    path = find_program(word) if is_command or '/' in word else None
+    if path is None:
+        return word
+    inside = '/' in word and not os.path.isabs(word) and '..' not in word.split('/')
+    add_program(cpio, path, os.path.join('/work', word) if inside else None)
+    return word if inside or os.path.isabs(word) else real_path(path)
 
 
 def find_program(name):

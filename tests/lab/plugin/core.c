@@ -48,6 +48,8 @@ const char *core_init_all(void)
 		if (!init_private(&cores[i]))
 			return "private caches and TLBs: sets must be a power of two";
 	}
+	if (model.trace != NULL)
+		fprintf(model.trace, "numalab-trace 1 %" PRIu64 "\n", model.period);
 	return NULL;
 }
 
@@ -77,14 +79,13 @@ static int node_of(uint64_t number)
 }
 
 static void trace(const struct core *core, const char *kind, uint64_t address, uint64_t ip,
-		  int node, bool is_store)
+		  int node, bool is_store, double cycles)
 {
 	uint64_t now = host_ns() + (uint64_t)atomic_load(&clock_offset_ns);
 
 	pthread_mutex_lock(&trace_lock);
 	fprintf(model.trace, "%s %" PRIu64 " %d %" PRIx64 " %" PRIx64 " %c %d %.0f\n", kind, now,
-		core->cpu, address, ip, is_store ? 'W' : 'R', node,
-		model.latency_ns[core->node][node]);
+		core->cpu, address, ip, is_store ? 'W' : 'R', node, cycles);
 	pthread_mutex_unlock(&trace_lock);
 }
 
@@ -114,7 +115,7 @@ static void translate(struct core *core, uint64_t address, uint64_t number, uint
 	if (!is_huge)
 		table_at(&core->regions, address >> LAB_REGION_SHIFT)->loads++;
 	if (is_sample(&core->until_walk))
-		trace(core, "walk", address, ip, node, is_store);
+		trace(core, "walk", address, ip, node, is_store, 0.0);
 }
 
 /* Return: true if the access went to memory. */
@@ -164,7 +165,8 @@ void core_access(struct core *core, uint64_t address, uint64_t number, uint64_t 
 		is_memory = use_caches(core, number >> LAB_LINE_SHIFT);
 		core->memory[node][is_store] += is_memory;
 		if (is_memory && !is_store && is_sample(&core->until_load))
-			trace(core, "load", address, ip, node, false);
+			trace(core, "load", address, ip, node, false,
+			      LAB_GHZ * model.latency_ns[core->node][node]);
 	}
 	if (model.has_pages)
 		count_page(core, address, node, is_store, is_memory);

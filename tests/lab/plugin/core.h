@@ -18,6 +18,7 @@
 
 #define LAB_MAX_CPUS     64
 #define LAB_MAX_NODES    16
+#define LAB_GHZ          2.5 /* of the modelled CPUs: latencies in the trace are in their cycles */
 #define LAB_LINE_SHIFT   6
 #define LAB_PAGE_SHIFT   12
 #define LAB_REGION_SHIFT 21 /* one leaf page-table page */
