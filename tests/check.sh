@@ -80,12 +80,13 @@ for script in tests/cli/t*.sh; do
 done | run_parallel
 
 step 'programs that are hard on a preload object'
-# any plan will do for replay: none of its objects are theirs
+# replay under the plan of another program, and under their own
 "$NUMAPGO" record -q -o "$results/cases.db" -- "$B/workloads/serial_init" 16 2 50 >/dev/null &&
 	"$NUMAPGO" analyze -q --machine 4-small -o "$results/cases.plan" "$results/cases.db" >/dev/null
 run_parallel <<-END
 	-l 900 cases/record sh tests/cases/run-all.sh $NUMAPGO record -q -o $PWD/$results/case.db --
 	-l 900 cases/replay sh tests/cases/run-all.sh $NUMAPGO replay -q --plan $PWD/$results/cases.plan --
+	-l 900 cases/replay-own sh tests/cases/run-all.sh sh $PWD/tests/replay_own.sh $NUMAPGO $PWD/$results/cases.plan
 END
 
 step 'result'

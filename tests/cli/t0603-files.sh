@@ -41,7 +41,7 @@ cp "$tmp/good.db" "$tmp/newer.db" && sqlite3 "$tmp/newer.db" 'PRAGMA user_versio
 readers 'empty file' "$tmp/empty.db" 'empty|not a recording|not a numapgo'
 readers 'a text file' "$tmp/text.db" 'not a database|not a recording|not a numapgo'
 readers 'the database of another application' "$tmp/other.db" 'another application|not a recording|not a numapgo'
-readers 'a recording of a later version' "$tmp/newer.db" 'version'
+readers 'a recording of a later version' "$tmp/newer.db" 'newer'
 readers 'a plan in the place of a database' "$tmp/good.plan" 'not a database|not a recording|not a numapgo'
 size=$(stat -c %s "$tmp/good.db")
 for percent in 1 30 70 99; do
