@@ -53,6 +53,8 @@ NPG_MUST_CHECK int npg_launch_check(struct npg_launch *launch, char *const argv[
  * Signal dispositions, mask, descriptors and limits of the child are the caller's own at the time
  * of npg_launch_check(): nothing is left blocked, ignored or open in it.
  *
+ * A sanitized or foreign program gets neither @preload nor @variable: it could not start with them.
+ *
  * Return: 0; -EAGAIN, -ENOMEM, -EMFILE; @err set.
  * MT-Unsafe (fork). Not AS-Safe.
  */
@@ -68,11 +70,12 @@ NPG_MUST_CHECK int npg_launch_prepare(struct npg_launch *launch, char *const arg
 NPG_MUST_CHECK int npg_launch_go(struct npg_launch *launch, struct npg_error *err);
 
 /**
- * npg_launch_forward_signals() - from now until the program ends, SIGINT and SIGQUIT from the
- * terminal do not end numapgo (the program has them too), SIGTERM and SIGHUP are handed on, SIGTSTP
- * and SIGCONT work as in a shell job.
+ * npg_launch_forward_signals() - from now until the program ends, numapgo does not end before it:
+ * SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 that a process sent are handed on; those
+ * of the terminal are not, since the program has them too. SIGTSTP and SIGCONT work as in a shell
+ * job. A signal that was ignored at npg_launch_check() stays ignored.
  *
- * MT-Unsafe.
+ * Handlers restart system calls, but not poll(2) and sleeps. MT-Unsafe.
  */
 void npg_launch_forward_signals(const struct npg_launch *launch);
 

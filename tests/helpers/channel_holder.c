@@ -2,7 +2,7 @@
  * Runs a program with the recording object active and nothing else of numapgo: makes a channel,
  * drains it, ends as the program ended. So the hooks are tested without the recorder.
  *
- *	channel_holder [-f] [-m MIN_BYTES] [-o FILE] [--] CMD [ARGS...]
+ *	channel_holder [-fn] [-m MIN_BYTES] [-o FILE] [--] CMD [ARGS...]
  *
  * -f follows children; -o writes each record as a line of text, then a line with the counters;
  * -n runs the program without the object, to compare.
