@@ -149,12 +149,12 @@ static int run_program(const struct replay_options *o, struct npg_replay *replay
 	return NPG_EXIT_OK;
 }
 
-static int replay_plan(const struct replay_options *o, const struct npg_plan *plan, char **argv)
+static int replay_plan(const struct replay_options *o, const struct npg_plan *plan,
+		       struct npg_launch *launch, char **argv)
 {
 	struct npg_replay *replay = calloc(1, sizeof(*replay));
-	struct npg_launch launch = { .go_fd = -1, .status_fd = -1 };
 	struct npg_error err = { "out of memory" };
-	int wait_status = -1, status, ret;
+	int wait_status = -1, status;
 
 	if (replay == NULL)
 		return fail(NPG_EXIT_LAUNCH_FAILED, &err);
@@ -162,17 +162,12 @@ static int replay_plan(const struct replay_options *o, const struct npg_plan *pl
 	replay->options.has_children = o->children == 1;
 	replay->options.overrides_affinity = o->overrides_affinity;
 	replay->options.leaves_page_tables = o->page_tables == 1;
-	ret = npg_launch_check(&launch, argv, &err);
-	if (ret < 0) {
-		free(replay);
-		return fail(status_of(ret), &err);
-	}
-	ret = npg_replay_prepare(replay, plan, &launch, &err);
-	status = ret < 0 ? fail(NPG_EXIT_LAUNCH_FAILED, &err)
-			 : run_program(o, replay, &launch, argv, &wait_status);
+	if (npg_replay_prepare(replay, plan, launch, &err) < 0)
+		status = fail(NPG_EXIT_LAUNCH_FAILED, &err);
+	else
+		status = run_program(o, replay, launch, argv, &wait_status);
 	npg_replay_release(replay);
 	free(replay);
-	npg_launch_release(&launch);
 	return status == NPG_EXIT_OK && wait_status >= 0 ? npg_launch_exit_like(wait_status)
 							 : status;
 }
@@ -180,19 +175,25 @@ static int replay_plan(const struct replay_options *o, const struct npg_plan *pl
 static int replay_run(const struct npg_command *command, void *options, int argc, char **argv)
 {
 	const struct replay_options *o = options;
+	struct npg_launch launch = { .go_fd = -1, .status_fd = -1 };
 	struct npg_plan *plan = NULL;
 	struct npg_error err = { "" };
-	int status;
+	int status, ret;
 
 	(void)command;
 	if (argc == 0) {
 		npg_error_print("replay: no program given; write: numapgo replay -- CMD ARGS...");
 		return NPG_EXIT_LAUNCH_FAILED;
 	}
+	ret = npg_launch_check(&launch, argv, &err);
+	if (ret < 0)
+		return fail(status_of(ret), &err);
 	if (npg_plan_read(o->plan, &plan, &err) < 0)
-		return fail(NPG_EXIT_LAUNCH_FAILED, &err);
-	status = replay_plan(o, plan, argv);
+		status = fail(NPG_EXIT_LAUNCH_FAILED, &err);
+	else
+		status = replay_plan(o, plan, &launch, argv);
 	npg_plan_free(plan);
+	npg_launch_release(&launch);
 	return status;
 }
 

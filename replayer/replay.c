@@ -150,13 +150,16 @@ int npg_replay_prepare(struct npg_replay *replay, const struct npg_plan *plan,
 		       const struct npg_launch *launch, struct npg_error *err)
 {
 	const char *program = launch->kind == NPG_LAUNCH_DYNAMIC ? launch->path : NULL;
+	struct npg_error why = { "" };
 	int ret;
 
 	replay->plan = plan;
 	replay->status_fd = -1;
-	ret = load_machine(replay, err);
-	if (ret == 0)
-		ret = npg_fit_check(plan, program, &replay->fit, err);
+	ret = npg_fit_check(plan, program, &replay->fit, err);
+	if (ret == 0 && load_machine(replay, &why) < 0) {
+		snprintf(replay->why_plain, sizeof(replay->why_plain), "%s", why.text);
+		return 0;
+	}
 	if (ret == 0)
 		ret = npg_placing_build(plan, &replay->resolution, &replay->fit, &replay->options,
 					&replay->table, err);
@@ -204,6 +207,7 @@ static int start(struct npg_replay *replay, struct npg_launch *launch, char *con
 		 struct npg_error *err)
 {
 	char object[4096], variable[64];
+	struct npg_error why = { "" };
 	int ret;
 
 	if (replay->why_plain[0] != '\0')
@@ -211,9 +215,13 @@ static int start(struct npg_replay *replay, struct npg_launch *launch, char *con
 	ret = npg_launch_find_object(REPLAY_OBJECT, object, sizeof(object), err);
 	if (ret < 0)
 		return ret;
-	replay->status_fd = npg_placing_share(&replay->table, &replay->status, err);
-	if (replay->status_fd < 0)
-		return replay->status_fd;
+	replay->status_fd = npg_placing_share(&replay->table, &replay->status, &why);
+	if (replay->status_fd < 0 && replay->options.is_strict)
+		return npg_error_set(err, replay->status_fd, "--strict: %s", why.text);
+	if (replay->status_fd < 0) {
+		snprintf(replay->why_plain, sizeof(replay->why_plain), "%s", why.text);
+		return npg_launch_prepare(launch, argv, NULL, NULL, err);
+	}
 	snprintf(variable, sizeof(variable), "%s=%d:%d", NPG_WIRE_REPLAY_ENV, getpid(),
 		 replay->status_fd);
 	return npg_launch_prepare(launch, argv, object, variable, err);

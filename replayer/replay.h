@@ -22,7 +22,7 @@ struct npg_replay {
 	struct npg_wire_status *status; /* NULL: the program ran plain */
 	int status_fd;
 	struct npg_verify verify;
-	char why_plain[256];   /* why nothing is placed; empty: something is */
+	char why_plain[512];   /* why nothing is placed; empty: something is */
 	char why_threads[128]; /* why no thread is pinned though the plan has some */
 	char why_memory[160];  /* why no memory is placed though the plan has some */
 	char why_tables[128];  /* why no page-table page is placed though the plan has some */
