@@ -37,11 +37,18 @@ NPG_MUST_CHECK int npg_cpulist_parse(const char *text, size_t length, struct npg
  */
 size_t npg_cpulist_format(const struct npg_cpuset *set, char *text, size_t size);
 
+/**
+ * npg_cpuset_clear() and relatives - sets. A CPU beyond the set is never in it, and adding it does
+ * nothing. npg_cpuset_next() gives the lowest one above @after, -1 at the end; begin with -1.
+ * npg_cpuset_and() leaves in @set what both have.
+ *
+ * MT-Safe. AS-Safe.
+ */
 void npg_cpuset_clear(struct npg_cpuset *set);
-void npg_cpuset_add(struct npg_cpuset *set, int cpu); /* out of range: ignored */
+void npg_cpuset_add(struct npg_cpuset *set, int cpu);
 bool npg_cpuset_has(const struct npg_cpuset *set, int cpu);
 int npg_cpuset_count(const struct npg_cpuset *set);
-int npg_cpuset_next(const struct npg_cpuset *set, int after); /* -1: none; begin with -1 */
+int npg_cpuset_next(const struct npg_cpuset *set, int after);
 void npg_cpuset_and(struct npg_cpuset *set, const struct npg_cpuset *other);
 
 #endif

@@ -131,14 +131,20 @@ static void judge_sources(struct list *l)
 		add(l, "source hint", NPG_DOCTOR_OK,
 		    "kernel.numa_balancing is 1: hint faults show which thread uses which page");
 	} else {
-		add(l, "source hint", NPG_DOCTOR_WARN, "kernel.numa_balancing is %d%s",
-		    f->numa_balancing,
-		    f->can_switch_balancing ? "; record can switch it on if asked to" : "");
-		fix(l, "sudo sysctl kernel.numa_balancing=1");
+		add(l, "source hint", NPG_DOCTOR_WARN, "kernel.numa_balancing is %d",
+		    f->numa_balancing);
+		if (f->can_switch_balancing)
+			fix(l,
+			    "numapgo record --source clock,hint,fault -- ./app (on while it runs)");
+		else
+			fix(l, "sudo sysctl kernel.numa_balancing=1");
 	}
 
 	if (f->load_pmu[0] != '\0') {
-		add(l, "hardware loads", NPG_DOCTOR_OK, "the PMU '%s' samples loads", f->load_pmu);
+		add(l, "hardware loads", NPG_DOCTOR_WARN,
+		    "the PMU '%s' samples loads, but this version does not use it; clock, hint and "
+		    "fault do the work",
+		    f->load_pmu);
 	} else {
 		add(l, "hardware loads", NPG_DOCTOR_NO,
 		    "no PMU that samples loads (mem-loads, ibs_op, arm_spe) is visible, as in most "

@@ -65,7 +65,8 @@ static void a_good_machine_is_all_ok(void **state)
 	(void)state;
 	assert_true(nr > 10);
 	for (size_t i = 0; i < nr; i++) {
-		if (checks[i].mark != NPG_DOCTOR_OK)
+		if (checks[i].mark != NPG_DOCTOR_OK &&
+		    strcmp(checks[i].name, "hardware loads") != 0)
 			fail_msg("%s: %s", checks[i].name, checks[i].text);
 		assert_true(checks[i].text[0] != '\0');
 	}
@@ -123,8 +124,11 @@ static void sources_fail_one_by_one(void **state)
 	expect(&f, "source clock", NPG_DOCTOR_NO, "Invalid argument", "");
 	f.numa_balancing = 0;
 	expect(&f, "source hint", NPG_DOCTOR_WARN, "is 0", "kernel.numa_balancing=1");
+	f.can_switch_balancing = true;
+	expect(&f, "source hint", NPG_DOCTOR_WARN, "is 0", "--source clock,hint,fault");
 	f.fault_errno = ENOSYS;
 	expect(&f, "source hint", NPG_DOCTOR_NO, "page-fault", "");
+	expect(&f, "hardware loads", NPG_DOCTOR_WARN, "'cpu'", "");
 	f.load_pmu[0] = '\0';
 	expect(&f, "hardware loads", NPG_DOCTOR_NO, "virtual machines", "bare metal");
 }
