@@ -30,6 +30,7 @@ struct prior {
 	struct npg_use *uses;
 	size_t nr;
 	double sum;
+	double nr_samples; /* behind it */
 };
 
 static void collect(struct builder *b, uint32_t thread, double weight)
@@ -66,7 +67,8 @@ static int take_uses(struct builder *b, struct npg_unit *unit)
 	return 0;
 }
 
-static int add_unit(struct builder *b, struct npg_unit_info info, int32_t follows)
+/* @nr_behind: samples behind the uses, or 0 where shrinkage has weighed their number already. */
+static int add_unit(struct builder *b, struct npg_unit_info info, int32_t follows, double nr_behind)
 {
 	const struct npg_group *g = &b->input->grouping->groups[info.group];
 	struct npg_affinity *a = b->a;
@@ -79,6 +81,7 @@ static int add_unit(struct builder *b, struct npg_unit_info info, int32_t follow
 	unit->follows = follows;
 	unit->bytes =
 	    (uint64_t)((double)g->alive_bytes * (double)info.nr_pages / (double)g->nr_pages);
+	unit->nr_samples = (float)nr_behind;
 	unit->can_interleave = info.nr_pages > 1;
 	return take_uses(b, unit);
 }
@@ -207,7 +210,7 @@ static int add_chunks(struct builder *b, uint32_t group, const struct npg_segmen
 			end = points[next].position * chunk_pages;
 		n = collect_shrunk(b, cell_of_page(b->input->cells, group, first),
 				   cell_of_page(b->input->cells, group, end), prior, kappa);
-		ret = add_unit(b, (struct npg_unit_info){ group, first, end - first, n }, -1);
+		ret = add_unit(b, (struct npg_unit_info){ group, first, end - first, n }, -1, 0.0);
 		first = end;
 	}
 	return ret;
@@ -234,12 +237,23 @@ static int add_segment(struct builder *b, uint32_t group, const struct npg_segme
 		n += c->cells[i].nr_samples;
 	}
 	if (isinf(kappa))
-		return add_unit(b, (struct npg_unit_info){ group, s->first, s->length, n }, -1);
+		return add_unit(b, (struct npg_unit_info){ group, s->first, s->length, n }, -1, n);
 	ret = take_prior(b, &prior);
 	if (ret == 0)
 		ret = add_chunks(b, group, s, points, nr_points, chunk_pages, &prior, kappa);
 	free(prior.uses);
 	return ret;
+}
+
+/* A whole allocation as one unit, with its neighbours' users for kappa samples. */
+static int add_shrunk(struct builder *b, uint32_t group, const struct prior *prior, double kappa)
+{
+	const struct npg_cells *c = b->input->cells;
+	double n = collect_shrunk(b, c->first_cell[group], c->first_cell[group + 1], prior, kappa);
+
+	return add_unit(
+	    b, (struct npg_unit_info){ group, 0, b->input->grouping->groups[group].nr_pages, n },
+	    -1, isinf(kappa) ? prior->nr_samples : 0.0);
 }
 
 static int need_points(struct builder *b, size_t nr)
@@ -252,8 +266,11 @@ static int need_points(struct builder *b, size_t nr)
 	return 0;
 }
 
-/* Units of one object that speaks for itself. */
-static int add_object(struct builder *b, uint32_t group)
+/*
+ * Units of one object that speaks for itself. Without blocks of use in it, it still leans on the
+ * other allocations of its site, if it has a prior.
+ */
+static int add_object(struct builder *b, uint32_t group, const struct prior *prior, double kappa)
 {
 	const struct npg_cells *c = b->input->cells;
 	size_t first = c->first_cell[group], end = c->first_cell[group + 1], nr = 0;
@@ -266,14 +283,18 @@ static int add_object(struct builder *b, uint32_t group)
 		return ret;
 	if (first == end) /* nothing is known: it stays where first touch puts it */
 		return add_unit(b, (struct npg_unit_info){ group, 0, nr_pages, 0.0 },
-				(int32_t)b->input->first_touch->usual[group]);
+				(int32_t)b->input->first_touch->usual[group], 0.0);
 	for (size_t i = first; i < end; i++)
 		if (c->cells[i].nr_samples > 0)
 			b->points[nr++] = (struct npg_point){ c->cells[i].page, c->cells[i].thread,
 							      c->cells[i].nr_samples };
 	ret = npg_changepoints_find(b->points, nr, nr_pages, &segments, &nr_segments);
-	for (size_t i = 0; ret == 0 && i < nr_segments; i++)
-		ret = add_segment(b, group, &segments[i], b->points + segments[i].first_point);
+	if (ret == 0 && nr_segments == 1 && prior != NULL)
+		ret = add_shrunk(b, group, prior, kappa);
+	else
+		for (size_t i = 0; ret == 0 && i < nr_segments; i++)
+			ret = add_segment(b, group, &segments[i],
+					  b->points + segments[i].first_point);
 	free(segments);
 	return ret;
 }
@@ -323,16 +344,14 @@ static int add_neighbours(struct builder *b, uint32_t first, uint64_t length, do
 	for (size_t i = c->first_cell[first]; i < c->first_cell[first + length]; i++)
 		collect(b, c->cells[i].thread, (double)c->cells[i].weight);
 	ret = take_prior(b, &prior);
+	for (size_t i = c->first_cell[first]; i < c->first_cell[first + length]; i++)
+		prior.nr_samples += c->cells[i].nr_samples;
 	for (uint32_t g = first; ret == 0 && g < first + length; g++) {
 		const struct npg_group *group = &b->input->grouping->groups[g];
 		double n = samples_of(c, g);
 
-		if (n >= OWN_SAMPLES && group->nr_pages > 1) {
-			ret = add_object(b, g);
-		} else {
-			collect_shrunk(b, c->first_cell[g], c->first_cell[g + 1], &prior, kappa);
-			ret = add_unit(b, (struct npg_unit_info){ g, 0, group->nr_pages, n }, -1);
-		}
+		ret = n >= OWN_SAMPLES && group->nr_pages > 1 ? add_object(b, g, &prior, kappa)
+							      : add_shrunk(b, g, &prior, kappa);
 		b->a->first_unit[g + 1] = b->a->nr_units;
 	}
 	free(prior.uses);
@@ -407,7 +426,7 @@ static int add_following(struct builder *b, uint32_t group)
 				   group, 0,
 				   touched[0].toucher == touched[nr - 1].toucher ? nr_pages : 1,
 				   0.0 },
-			       (int32_t)touched[i].toucher);
+			       (int32_t)touched[i].toucher, 0.0);
 	}
 	free(touched);
 	return ret;
@@ -485,7 +504,7 @@ static int build(struct builder *b)
 		if (!group->is_plannable)
 			ret = add_following(b, (uint32_t)i);
 		else if (nr == 1)
-			ret = add_object(b, (uint32_t)i);
+			ret = add_object(b, (uint32_t)i, NULL, HUGE_VAL);
 		else
 			ret = add_site(b, (uint32_t)i, nr);
 		i += nr;

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "analyzer/json_text.h"
 #include "analyzer/plan_make.h"
 #include "analyzer/session.h"
 #include "analyzer/store.h"
@@ -82,10 +83,10 @@ static void print_input(const struct analyze *a)
 	char percent[NPG_TEXT_SIZE];
 	double all, share = matched_share(p, &all);
 
-	npg_text_wrap(2, "%s: %s of %.0f address samples match an object, %zu threads",
+	npg_text_wrap(0, 2, "%s: %s of %.0f address samples match an object, %zu threads",
 		      p->command[0] != '\0' ? p->command : p->program,
 		      npg_text_percent(share, percent), all, p->nr_threads);
-	npg_text_wrap(2, "machine %s: %d nodes; latencies: %s; bandwidths: %s", t->name,
+	npg_text_wrap(0, 2, "machine %s: %d nodes; latencies: %s; bandwidths: %s", t->name,
 		      t->nr_nodes,
 		      a->analysis->cost->latency_is_estimate
 			  ? "estimated from firmware distances, which are no latencies"
@@ -95,7 +96,7 @@ static void print_input(const struct analyze *a)
 			  : (t->bandwidth_origin != NULL ? t->bandwidth_origin : "given"));
 	if (p->nr_start_samples > 0.0 && npg_start_weight(p) < 1.0) {
 		npg_text_wrap(
-		    2,
+		    0, 2,
 		    "start-up: %.0f samples of initialisation, weighted down to 5 %% of the "
 		    "others",
 		    p->nr_start_samples);
@@ -150,10 +151,10 @@ static void print_result(const struct analyze *a)
 	if (!npg_walks_are_sampled(p))
 		puts("(page walks are assumed from the pages used: no source sampled TLB misses)");
 	if (an->leave)
-		npg_text_wrap(2, "%s: leave everything as it is; %s", a->path, an->leave_reason);
+		npg_text_wrap(0, 2, "%s: leave everything as it is; %s", a->path, an->leave_reason);
 	else
 		npg_text_wrap(
-		    2,
+		    0, 2,
 		    "%s: %zu threads on %d of %d nodes, %zu objects (%s) placed; saves %.1f "
 		    "+- %.1f %% of the memory time of first touch",
 		    a->path, a->plan->nr_threads, an->solution.nr_nodes_used, an->cost->nr_nodes,
@@ -189,15 +190,16 @@ static int print_json(const struct analyze *a)
 	for (int i = 0; i < NPG_NR_ALTERNATIVES; i++)
 		json_array_append_new(predictions, prediction_json(&an->predictions[i]));
 	root = json_pack(
-	    "{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:f, s:f, s:f, s:f, s:I, s:b, "
+	    "{s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:f, s:f, s:f, s:f, s:I, s:b, "
 	    "s:f, s:f, s:I, s:I, s:i, s:i, s:o}",
-	    "schema", "numapgo.analyze/1", "recording", a->session.recording.path, "plan", a->path,
-	    "program", p->program, "machine", an->topology->name, "latency_is_estimate",
-	    an->cost->latency_is_estimate, "bandwidth_is_assumed", an->cost->bandwidth_is_assumed,
-	    "is_complete", p->is_complete, "nr_samples", p->nr_samples, "matched_share", share,
-	    "nr_start_samples", p->nr_start_samples, "start_weight", npg_start_weight(p),
-	    "nr_recorded_threads", (json_int_t)p->nr_threads, "leave", an->leave, "gain", an->gain,
-	    "gain_error", isfinite(an->gain_error) ? an->gain_error : 0.0, "nr_threads",
+	    "schema", "numapgo.analyze/1", "recording", npg_json_text(a->session.recording.path),
+	    "plan", npg_json_text(a->path), "program", npg_json_text(p->program), "machine",
+	    npg_json_text(an->topology->name), "latency_is_estimate", an->cost->latency_is_estimate,
+	    "bandwidth_is_assumed", an->cost->bandwidth_is_assumed, "is_complete", p->is_complete,
+	    "nr_samples", p->nr_samples, "matched_share", share, "nr_start_samples",
+	    p->nr_start_samples, "start_weight", npg_start_weight(p), "nr_recorded_threads",
+	    (json_int_t)p->nr_threads, "leave", an->leave, "gain", an->gain, "gain_error",
+	    isfinite(an->gain_error) ? an->gain_error : 0.0, "nr_threads",
 	    (json_int_t)a->plan->nr_threads, "nr_objects", (json_int_t)a->plan->nr_objects,
 	    "nr_nodes", an->cost->nr_nodes, "nr_nodes_used", an->solution.nr_nodes_used,
 	    "predictions", predictions);

@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "analyzer/cmd_plan.h"
+#include "analyzer/json_text.h"
 #include "analyzer/text.h"
 #include "lib/log.h"
 
@@ -64,7 +65,8 @@ static void place_text(const struct npg_plan_object *o, char *text, size_t size)
 static void add_change(struct diff *d, const char *kind, const char *change, const char *what,
 		       const char *from, const char *to)
 {
-	json_t *entry = json_pack("{s:s, s:s, s:s}", "kind", kind, "change", change, "what", what);
+	json_t *entry = json_pack("{s:s, s:s, s:o}", "kind", kind, "change", change, "what",
+				  npg_json_text(what));
 
 	if (from != NULL)
 		json_object_set_new(entry, "from", json_string(from));

@@ -8,31 +8,53 @@
 #define CHURN_LEAST 16  /* allocations; fewer are always told apart */
 #define OWN_LEAST   0.8 /* share of samples by the objects' own creators */
 
-const char *npg_site_name(const struct npg_profile *profile, int site)
+static bool is_wrapper(const char *function)
 {
 	/* functions that hand out memory for others */
-	static const char *const wrappers[] = {
-		"*alloc*", "_Znw*",  "_Zna*", "operator new*", "*strdup*",
-		"*_new",   "*mmap*", "_Znwm", "__libc_*",
+	static const char *const patterns[] = {
+		"*alloc*",  "_Znw*", "_Zna*",  "operator new*",
+		"*strdup*", "*_new", "*mmap*", "__libc_*",
 	};
+
+	for (size_t i = 0; i < NPG_ARRAY_SIZE(patterns); i++)
+		if (fnmatch(patterns[i], function, 0) == 0)
+			return true;
+	return false;
+}
+
+/* The frame that people know a site by; NULL: none is known. */
+static const struct npg_profile_frame *known_frame(const struct npg_profile *profile, int site)
+{
 	const struct npg_profile_site *s = &profile->sites[site];
-	const char *fallback = NULL;
+	const struct npg_profile_frame *fallback = NULL;
 
 	for (size_t i = 0; i < s->nr_frames; i++) {
 		const struct npg_profile_frame *f = &s->frames[i];
-		const char *path = f->module >= 0 ? profile->modules[f->module].path : "";
-		bool is_wrapper = npg_hash_is_system_module(path) != 0;
 
-		if (fallback == NULL && !is_wrapper)
-			fallback = f->function != NULL ? f->function : path;
-		if (f->function == NULL)
+		if (f->module < 0 || npg_hash_is_system_module(profile->modules[f->module].path))
 			continue;
-		for (size_t w = 0; w < NPG_ARRAY_SIZE(wrappers); w++)
-			is_wrapper |= fnmatch(wrappers[w], f->function, 0) == 0;
-		if (!is_wrapper)
-			return f->function;
+		if (f->function != NULL && !is_wrapper(f->function))
+			return f;
+		if (fallback == NULL)
+			fallback = f;
 	}
 	return fallback;
+}
+
+const char *npg_site_name(const struct npg_profile *profile, int site)
+{
+	const struct npg_profile_frame *f = known_frame(profile, site);
+
+	if (f == NULL)
+		return NULL;
+	return f->function != NULL ? f->function : profile->modules[f->module].path;
+}
+
+uint64_t npg_site_offset(const struct npg_profile *profile, int site)
+{
+	const struct npg_profile_frame *f = known_frame(profile, site);
+
+	return f != NULL ? f->offset_bytes : 0;
 }
 
 /* What makes objects candidates for one group, and their order inside it. */

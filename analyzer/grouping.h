@@ -80,4 +80,7 @@ void npg_grouping_release(struct npg_grouping *grouping);
  */
 const char *npg_site_name(const struct npg_profile *profile, int site);
 
+/** npg_site_offset() - the return address in that function, as an ELF virtual address. */
+uint64_t npg_site_offset(const struct npg_profile *profile, int site);
+
 #endif

@@ -203,7 +203,10 @@ static bool same_range(const struct npg_plan_range *a, const struct npg_plan_ran
 	       memcmp(a->weights, b->weights, sizeof(a->weights)) == 0;
 }
 
-/* Are all allocations of a site placed as one range, in the same way? */
+/*
+ * Are all allocations of a site placed as one range, in the same way? Where nobody owns them, the
+ * nodes of their tables are chance, and need not agree.
+ */
 static bool site_agrees(const struct maker *m, const struct npg_group *g)
 {
 	const struct npg_decision *first = &m->d->decisions[g->first_of_site];
@@ -214,7 +217,8 @@ static bool site_agrees(const struct maker *m, const struct npg_group *g)
 		if (!d->is_placed || d->nr_ranges != 1 || d->nr_table_ranges > 1 ||
 		    !same_range(&first->ranges[0], &d->ranges[0]))
 			return false;
-		if (d->nr_table_ranges == 1 && first->nr_table_ranges == 1 &&
+		if (first->ranges[0].policy == NPG_POLICY_BIND && d->nr_table_ranges == 1 &&
+		    first->nr_table_ranges == 1 &&
 		    d->table_ranges[0].node != first->table_ranges[0].node)
 			return false;
 	}
@@ -242,6 +246,8 @@ static int add_site(struct maker *m, const struct npg_group *g)
 	}
 	if (share <= 0.0)
 		return 0;
+	if (all.ranges[0].policy == NPG_POLICY_INTERLEAVE)
+		all.nr_table_ranges = 0;
 	all.share = share;
 	all.confidence = confidence / share;
 	snprintf(all.reason, sizeof(all.reason),

@@ -141,6 +141,7 @@ static void allow_nearest(struct npg_search *search, int seed, int k)
 	search->now.nr_nodes_used = k;
 	allow_memory(search);
 	set_shares(search);
+	npg_solver_set_spread(search);
 }
 
 static double mutual_distance(const struct npg_search *search)

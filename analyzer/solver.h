@@ -36,6 +36,7 @@ struct npg_unit {
 	uint32_t nr_uses;
 	int32_t follows;     /* thread whose node it is on by first touch; -1: free to be placed */
 	uint64_t bytes;      /* counted against the memory of the node */
+	float nr_samples;    /* behind the weights; 0: they are exact */
 	bool can_interleave; /* has more than one page */
 };
 

@@ -5,10 +5,13 @@
 #include "analyzer/solver_steps.h"
 
 /*
- * Interleaving is preferred when it costs at most this much more latency than the best node: it
- * keeps one node's bandwidth from being the limit of all.
+ * Interleaving is preferred when it costs little more latency than the best node: it keeps one
+ * node's bandwidth from being the limit of all. Little is a tenth of what interleaving costs
+ * memory that one thread uses alone, and more where few samples tell the users apart: the standard
+ * error of a share near one half is 0.5 / sqrt(n).
  */
-#define INTERLEAVE_REGRET 0.05
+#define INTERLEAVE_REGRET 0.10
+#define INTERLEAVE_NOISE  0.70
 
 struct choice {
 	size_t unit;
@@ -41,16 +44,36 @@ static int unit_costs(const struct npg_search *search, const struct npg_unit *un
 	return best;
 }
 
+void npg_solver_set_spread(struct npg_search *search)
+{
+	const struct npg_cost *cost = search->problem->cost;
+	double sum = 0.0, nr = 0.0;
+
+	for (int n = 0; n < cost->nr_nodes; n++) {
+		double interleaved = 0.0;
+
+		if (!search->cpus_allowed[n])
+			continue;
+		for (int h = 0; h < cost->nr_nodes; h++)
+			interleaved += search->share[h] * npg_cost_latency(cost, n, h);
+		sum += interleaved / cost->nearest_ns[n] - 1.0;
+		nr += 1.0;
+	}
+	search->spread = sum / nr;
+}
+
 static int choose(const struct npg_search *search, const struct npg_unit *unit)
 {
-	double costs[NPG_COST_MAX_NODES], interleaved;
+	double costs[NPG_COST_MAX_NODES], interleaved, tolerance = INTERLEAVE_REGRET;
 	int best;
 
 	if (unit->follows >= 0)
 		return search->now.thread_node[unit->follows];
 	best = unit_costs(search, unit, costs, &interleaved);
+	if (unit->nr_samples > 0.0F)
+		tolerance += INTERLEAVE_NOISE / sqrt((double)unit->nr_samples);
 	if (unit->can_interleave && search->now.nr_nodes_used > 1 &&
-	    interleaved <= costs[best] * (1.0 + INTERLEAVE_REGRET))
+	    interleaved <= costs[best] * (1.0 + tolerance * search->spread))
 		return NPG_SOLVER_INTERLEAVE;
 	return best;
 }

@@ -12,6 +12,7 @@ struct npg_search {
 	bool cpus_allowed[NPG_COST_MAX_NODES];   /* nodes for threads */
 	bool memory_allowed[NPG_COST_MAX_NODES]; /* nodes for memory */
 	double share[NPG_COST_MAX_NODES];        /* of interleaved memory */
+	double spread;                           /* see npg_solver_set_spread() */
 	double *factors;                         /* load factors, N x N */
 	double *thread_cost;                     /* T x N: time of a thread on a node */
 	struct npg_traffic traffic;
@@ -44,6 +45,12 @@ NPG_MUST_CHECK int npg_solver_cluster(struct npg_search *search, int *thread_nod
  * Return: 0; -ENOMEM.
  */
 NPG_MUST_CHECK int npg_solver_place_memory(struct npg_search *search);
+
+/**
+ * npg_solver_set_spread() - set search->spread: by how much interleaving is slower than local
+ * memory for a thread on one of the allowed nodes, as a share, at idle.
+ */
+void npg_solver_set_spread(struct npg_search *search);
 
 /** npg_solver_capacity() - busy threads that a node can take. */
 int npg_solver_capacity(const struct npg_cost *cost, const bool *allowed, size_t nr_busy, int node);

@@ -77,7 +77,7 @@ static void put_analysis(struct writer *w)
 	const struct npg_analysis *a = w->a;
 	const struct npg_profile *p = a->profile;
 
-	begin_table(w, "analysis", 15);
+	begin_table(w, "analysis", 17);
 	put_i64(w, p->run_id);
 	put_text(w, p->program);
 	put_i64(w, p->program_pid);
@@ -85,6 +85,8 @@ static void put_analysis(struct writer *w)
 	put_text(w, a->topology->fingerprint);
 	put_i64(w, a->cost->nr_nodes);
 	put_text(w, a->options.objective == NPG_OBJECTIVE_MAKESPAN ? "makespan" : "throughput");
+	put_i64(w, a->options.plan_tables);
+	put_i64(w, a->options.max_nodes);
 	put_i64(w, (int64_t)p->nr_samples);
 	put_i64(w, (int64_t)p->nr_start_samples);
 	put_real(w, npg_start_weight(p));

@@ -111,37 +111,46 @@ size_t npg_text_columns(void)
 	return columns < 40 ? 40 : columns > 500 ? 500 : columns;
 }
 
-static void print_words(const char *text, size_t indent)
+static void print_words(const char *text, size_t at, size_t indent)
 {
-	size_t columns = npg_text_columns(), at = 0;
+	size_t columns = npg_text_columns();
+	bool is_first = true; /* word of its line */
 
 	while (*text != '\0') {
-		size_t word = strcspn(text, " ");
+		size_t bytes = strcspn(text, " ");
+		size_t width = nr_characters(text) - nr_characters(text + bytes);
 
-		if (at > indent &&
-		    at + 1 + nr_characters(text) - nr_characters(text + word) > columns) {
+		if (!is_first && at + 1 + width > columns) {
 			printf("\n%*s", (int)indent, "");
 			at = indent;
-		} else if (at > 0) {
+		} else if (!is_first) {
 			putchar(' ');
 			at++;
 		}
-		printf("%.*s", (int)word, text);
-		at += nr_characters(text) - nr_characters(text + word);
-		text += word;
+		printf("%.*s", (int)bytes, text);
+		at += width;
+		is_first = false;
+		text += bytes;
 		text += strspn(text, " ");
 	}
 	putchar('\n');
 }
 
-void npg_text_wrap(size_t indent, const char *format, ...)
+void npg_text_wrap(size_t at, size_t indent, const char *format, ...)
 {
 	char *text = NULL;
 	va_list args;
 
 	va_start(args, format);
 	if (vasprintf(&text, format, args) >= 0)
-		print_words(text, indent);
+		print_words(text, at, indent);
 	free(text);
 	va_end(args);
+}
+
+const char *npg_text_file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }

@@ -27,6 +27,8 @@ CREATE TABLE analysis (
     fingerprint      TEXT NOT NULL,    -- of that machine
     nr_nodes         INTEGER NOT NULL,
     objective        TEXT NOT NULL,    -- throughput, makespan
+    plan_tables      INTEGER NOT NULL, -- 0: page tables were left to first touch
+    max_nodes        INTEGER NOT NULL, -- nodes that threads might use at most; 0: all
     nr_samples       INTEGER NOT NULL, -- address samples used
     nr_start_samples INTEGER NOT NULL, -- of these, while objects were initialised
     start_weight     REAL NOT NULL,    -- factor that those count with
