@@ -17,7 +17,8 @@ verdict() # SENTENCE OFFENDING-LINES
 }
 
 # Prototypes without a comment. One comment may stand for the prototypes that follow it without a
-# blank line. A prototype is a statement outside of braces that calls npg_NAME( and ends with ";".
+# blank line, and one at the end of its line does. A prototype is a statement outside of braces
+# that calls npg_NAME( and ends with ";".
 undocumented()
 {
 	awk '
@@ -28,12 +29,13 @@ undocumented()
 		/^$/ { covered = 0; next }
 		{
 			text = $0
+			remark = /; \/\*/
 			gsub(/\/\*.*\*\//, "", text)
 			depth += gsub(/{/, "{", text) - gsub(/}/, "}", text)
 			if (depth > 0 || text ~ /}/) { statement = ""; next }
 			statement = statement " " text
 			if (statement !~ /;/) next
-			if (!covered && statement !~ /(static|typedef|extern const) / &&
+			if (!covered && !remark && statement !~ /(static|typedef|extern const) / &&
 			    match(statement, /npg_[a-z0-9_]+\(/))
 				print FILENAME ":" FNR ": " substr(statement, RSTART, RLENGTH) ") has no comment"
 			statement = ""
@@ -60,7 +62,7 @@ page_text() # VERB: the page as a reader sees it, without emphasis
 }
 
 verdict 'every public prototype has a comment' "$(undocumented)"
-make --no-print-directory -s B="$B" man >"$B/man.log" 2>&1 || cat "$B/man.log" | sed 's/^/# /'
+make --no-print-directory -k -s B="$B" man >"$B/man.log" 2>&1 || sed 's/^/# /' "$B/man.log"
 for verb in $verbs; do
 	if [ ! -s "$B/man/numapgo-$verb.1" ]; then
 		verdict "$verb has a man page" "man/numapgo-$verb.1.scd cannot be rendered"
@@ -107,6 +109,7 @@ verdict 'commands in README.md and CONTRIBUTING.md exist' \
 # Tables, views and columns of the schema, each named in schemas/README.md
 undocumented_schema()
 {
+	[ -f schemas/README.md ] || { echo 'schemas/README.md is missing'; return; }
 	cat schemas/recording.sql schemas/analysis.sql | sed 's/--.*//' | awk '
 		/CREATE (TABLE|VIEW)/ { print $3; table = /TABLE/; next }
 		/;/ { table = 0 }
