@@ -44,6 +44,7 @@ struct start {
 	char **shell_argv; /* /bin/sh PATH ARGS...: for a file without "#!" */
 	char **envp;
 	char *preload; /* "LD_PRELOAD=..." in new memory, or NULL */
+	char *asan;    /* "ASAN_OPTIONS=..." in new memory, or NULL */
 	int go_fd;
 	int status_fd;
 };
@@ -62,32 +63,52 @@ static bool is_named(const char *entry, const char *name, size_t length)
 	return strncmp(entry, name, length) == 0 && entry[length] == '=';
 }
 
-/* The environment with LD_PRELOAD and @variable ("NAME=VALUE") replaced or added. */
-static int make_environment(struct start *start, const char *preload, char *variable)
+/* "NAME=" with @first and the variable's old value, in this order or the other way round. */
+static int extend(char **entry, const char *name, const char *text, bool text_first)
 {
-	size_t nr = 0, length = variable == NULL ? 0 : strcspn(variable, "=");
-	const char *old = getenv("LD_PRELOAD");
+	const char *old = getenv(name);
+	const char *first = text_first ? text : old, *second = text_first ? old : text;
+	int length;
 
-	start->envp = calloc(count(environ) + 3, sizeof(*start->envp));
+	if (old == NULL || old[0] == '\0')
+		length = asprintf(entry, "%s=%s", name, text);
+	else
+		length = asprintf(entry, "%s=%s:%s", name, first, second);
+	if (length < 0)
+		*entry = NULL;
+	return length < 0 ? -ENOMEM : 0;
+}
+
+/* The environment with the entries of @added (NULL ones are left out) replaced or added. */
+static int make_environment(struct start *start, char *const *added, size_t nr_added)
+{
+	size_t nr = 0;
+
+	start->envp = calloc(count(environ) + nr_added + 1, sizeof(*start->envp));
 	if (start->envp == NULL)
 		return -ENOMEM;
-	for (char **entry = environ; *entry != NULL; entry++)
-		if (!(preload != NULL && is_named(*entry, "LD_PRELOAD", strlen("LD_PRELOAD"))) &&
-		    !(variable != NULL && is_named(*entry, variable, length)))
-			start->envp[nr++] = *entry;
-	if (preload != NULL) {
-		bool has_old = old != NULL && old[0] != '\0';
+	for (char **entry = environ; *entry != NULL; entry++) {
+		bool is_replaced = false;
 
-		if (asprintf(&start->preload, "LD_PRELOAD=%s%s%s", preload, has_old ? ":" : "",
-			     has_old ? old : "") < 0) {
-			start->preload = NULL;
-			return -ENOMEM;
-		}
-		start->envp[nr++] = start->preload;
+		for (size_t i = 0; i < nr_added; i++)
+			if (added[i] != NULL && is_named(*entry, added[i], strcspn(added[i], "=")))
+				is_replaced = true;
+		if (!is_replaced)
+			start->envp[nr++] = *entry;
 	}
-	if (variable != NULL)
-		start->envp[nr++] = variable;
+	for (size_t i = 0; i < nr_added; i++)
+		if (added[i] != NULL)
+			start->envp[nr++] = added[i];
 	return 0;
+}
+
+static int make_preload(struct start *start, const struct npg_launch *launch, const char *preload)
+{
+	int status = extend(&start->preload, "LD_PRELOAD", preload, true);
+
+	if (status == 0 && launch->preloads_children)
+		status = extend(&start->asan, "ASAN_OPTIONS", "verify_asan_link_order=0", false);
+	return status;
 }
 
 static int make_shell_argv(struct start *start)
@@ -200,14 +221,18 @@ int npg_launch_prepare(struct npg_launch *launch, char *const argv[], const char
 	char *entry = is_plain || variable == NULL ? NULL : strdup(variable);
 	int status = !is_plain && variable != NULL && entry == NULL ? -ENOMEM : 0;
 
+	if (status == 0 && !is_plain && preload != NULL)
+		status = make_preload(&start, launch, preload);
 	if (status == 0)
-		status = make_environment(&start, is_plain ? NULL : preload, entry);
+		status = make_environment(&start,
+					  (char *const[]){ start.preload, start.asan, entry }, 3);
 	if (status == 0)
 		status = make_shell_argv(&start);
 	if (status == 0)
 		status = fork_child(launch, &start);
 	free(start.envp);
 	free(start.preload);
+	free(start.asan);
 	free(start.shell_argv);
 	free(entry);
 	if (status != 0)

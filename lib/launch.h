@@ -29,6 +29,7 @@ struct npg_launch {
 	char *path; /* the file that will be run, resolved by PATH */
 	enum npg_launch_kind kind;
 	const char *why_no_preload; /* a phrase, or NULL if it can be preloaded */
+	bool preloads_children;     /* set by the caller: what the program execs is preloaded too */
 	pid_t pid;
 	int go_fd;     /* npg_launch_go() writes here */
 	int status_fd; /* the child's exec error arrives here */
@@ -52,6 +53,9 @@ NPG_MUST_CHECK int npg_launch_check(struct npg_launch *launch, char *const argv[
  *
  * Signal dispositions, mask, descriptors and limits of the child are the caller's own at the time
  * of npg_launch_check(): nothing is left blocked, ignored or open in it.
+ *
+ * With .preloads_children, ASAN_OPTIONS is extended by verify_asan_link_order=0: a child built with
+ * AddressSanitizer refuses to start if another library is loaded before its runtime.
  *
  * A sanitized or foreign program gets neither @preload nor @variable: it could not start with them.
  *

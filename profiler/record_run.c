@@ -217,6 +217,7 @@ static int prepare(const struct npg_record_options *o, char **argv, struct launc
 
 	if (has_agent)
 		ret = open_channel(o, &l->channel, l->object, sizeof(l->object), err);
+	l->launch.preloads_children = has_agent && o->children == NPG_CHILDREN_FOLLOW;
 	if (ret == 0)
 		ret = npg_launch_prepare(&l->launch, argv, has_agent ? l->object : NULL,
 					 has_agent ? npg_channel_variable(l->channel) : NULL, err);
