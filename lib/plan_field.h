@@ -47,6 +47,7 @@ NPG_MUST_CHECK int npg_field_open(struct npg_plan_place *p, const struct npg_pla
 NPG_MUST_CHECK int npg_field_text(const struct npg_plan_place *p, const char *key, bool is_required,
 				  char **text);
 
+/** npg_field_u64() - a whole number from 0 to @max. */
 NPG_MUST_CHECK int npg_field_u64(const struct npg_plan_place *p, const char *key, bool is_required,
 				 uint64_t max, uint64_t *number);
 

@@ -62,6 +62,7 @@ void npg_placing_release(struct npg_placing *table);
 NPG_MUST_CHECK int npg_placing_share(const struct npg_placing *table,
 				     struct npg_wire_status **status, struct npg_error *err);
 
+/** npg_placing_unshare() - unmap the status and close the descriptor. */
 void npg_placing_unshare(const struct npg_placing *table, struct npg_wire_status *status, int fd);
 
 /** npg_placing_outcomes() - the list behind the status: one per object of the plan. */

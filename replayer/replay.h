@@ -56,6 +56,7 @@ NPG_MUST_CHECK int npg_replay_check_strict(const struct npg_replay *replay, stru
 NPG_MUST_CHECK int npg_replay_run(struct npg_replay *replay, struct npg_launch *launch,
 				  char *const argv[], int *wait_status, struct npg_error *err);
 
+/** npg_replay_release() - what belongs to it; the plan and the program are not its own. */
 void npg_replay_release(struct npg_replay *replay);
 
 /** npg_replay_summary() - one line on what was done and what was refused. */

@@ -13,6 +13,7 @@
 #include "replayer/preload/arena.h"
 #include "replayer/preload/pin.h"
 #include "replayer/preload/place.h"
+#include "replayer/preload/spawn.h"
 #include "replayer/preload/statics.h"
 
 #define MAX_FRAMES 64
@@ -87,6 +88,7 @@ static void begin(void)
 	npg_callsite_capture(&frame, 1); /* the unwinder's one-time initialisation */
 	npg_count(&npg_status->nr_processes, 1);
 	npg_pin_init();
+	npg_spawn_resolve();
 	if (npg_state.table->objects.nr > 0) {
 		has_arena = has_libc_malloc();
 		if (has_arena)

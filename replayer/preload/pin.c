@@ -105,3 +105,22 @@ void npg_pin_main(void)
 	if (!__atomic_exchange_n(&is_done, true, __ATOMIC_RELAXED))
 		npg_pin_thread(npg_hash_bytes(NPG_HASH_SEED, "0", 1));
 }
+
+bool npg_pin_suspend(struct npg_wire_cpuset *before)
+{
+	int saved_errno = errno;
+	bool is_due = has_initial && npg_state.table->threads.nr > 0 && get_mask(before) &&
+		      !is_equal(before, &initial) && is_ours(before) &&
+		      syscall(SYS_sched_setaffinity, 0, sizeof(initial), &initial) == 0;
+
+	errno = saved_errno;
+	return is_due;
+}
+
+void npg_pin_resume(const struct npg_wire_cpuset *before)
+{
+	int saved_errno = errno;
+
+	syscall(SYS_sched_setaffinity, 0, sizeof(*before), before);
+	errno = saved_errno;
+}

@@ -26,4 +26,16 @@ void npg_pin_thread(uint64_t path_hash);
  */
 void npg_pin_main(void);
 
+/**
+ * npg_pin_suspend() - give the calling thread the mask that the program started with, because a
+ * program that it starts now would inherit the plan's.
+ * @before: the mask to go back to.
+ *
+ * Return: true if npg_pin_resume() is due. MT-Safe. AS-Safe. errno is kept.
+ */
+bool npg_pin_suspend(struct npg_wire_cpuset *before);
+
+/** npg_pin_resume() - back to @before. MT-Safe. AS-Safe. errno is kept. */
+void npg_pin_resume(const struct npg_wire_cpuset *before);
+
 #endif

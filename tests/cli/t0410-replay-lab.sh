@@ -54,13 +54,15 @@ fi
 ok 'heap pages where planned' shows planned '^heap: 0=4096 1=4096 2=4096 3=4096$'
 ok 'mapped pages where planned' shows planned '^map: 0=4096 3=4096$'
 ok 'static pages where planned' shows planned '^static: 1=2048 2=2048$'
-ok 'page tables of the heap apart from their data' has_tables planned 3 32 36
-ok 'page tables of the mapping apart from their data' has_tables planned 1 16 20
+ok 'page tables of the heap apart from their data' has_tables planned 3 32 48
+ok 'page tables of the mapping apart from their data' has_tables planned 1 16 30
 ok 'and nowhere else' has_tables planned 2 -2 12
 for n in 0 1 2 3; do
 	ok "the own block of thread $n" shows planned "^thread $n: $n=2048\$"
 	ok "thread $n is on its node" shows planned "^CPUs of thread $n: 2\$"
 done
+ok 'a child that it forks is not pinned' shows planned '^CPUs of a forked child: 8$'
+ok 'nor is a program that it starts' shows planned '^CPUs of a program: 0-7$'
 ok 'the summary' shows planned 'replayed \(4 nodes as planned\): .*100\.0 % of .* 5 threads pinned$'
 ok 'a mask from outside: the threads stay in it' shows 'one CPU' '^CPUs of thread 3: 1$'
 ok 'and the memory is placed' shows 'one CPU' '^heap: 0=4096 1=4096 2=4096 3=4096$'

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = NULL;
 
 	if (npg_plan_from_text((const char *)data, size, "fuzz", &plan, &err) < 0)
-		return err.text[0] == '\0' ? abort(), 0 : 0;
+		return 0;
 	for (size_t i = 0; i < plan->nr_objects; i++)
 		(void)npg_plan_site_hash(plan, &plan->objects[i]);
 	if (npg_plan_to_text(plan, &text, &length, &err) < 0)

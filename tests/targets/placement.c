@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MIB       ((size_t)1 << 20)
@@ -71,6 +72,25 @@ static void print_nodes(const char *what, char *start, size_t size)
 	puts("");
 }
 
+/* What programs that this thread starts may use. */
+static void print_children(void)
+{
+	cpu_set_t cpus;
+
+	fflush(stdout);
+	if (fork() == 0) {
+		sched_getaffinity(0, sizeof(cpus), &cpus);
+		printf("CPUs of a forked child: %d\n", CPU_COUNT(&cpus));
+		fflush(stdout);
+		_exit(0);
+	}
+	wait(NULL);
+	if (system(
+		"sed -n 's/^Cpus_allowed_list:[^0-9]*/CPUs of a program: /p' /proc/self/status") !=
+	    0)
+		puts("no shell");
+}
+
 static void *work(void *arg)
 {
 	int number = *(int *)arg;
@@ -83,6 +103,8 @@ static void *work(void *arg)
 	snprintf(what, sizeof(what), "thread %d", number);
 	print_nodes(what, own, 8 * MIB);
 	printf("CPUs of thread %d: %d\n", number, CPU_COUNT(&cpus));
+	if (number == 0)
+		print_children();
 	pthread_mutex_unlock(&output);
 	free(own);
 	return NULL;
