@@ -16,6 +16,7 @@ from numalab.errors import LabError
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 QEMU = 'qemu-system-x86_64'
+WATCH_S = 0.7
 # plain page tables (walk.py), fixed kernel addresses, a clock that emulation keeps steady
 KERNEL_LINE = ('console=ttyS0 quiet panic=-1 nokaslr nopti no5lvl mitigations=off tsc=reliable '
                'random.trust_cpu=on no_timer_check')
@@ -29,8 +30,10 @@ class Options:
         self.thp = self.autonuma = self.out = self.plugin = None
         self.files, self.environment = [], {}
         self.timeout_s = 600
-        self.shell = self.capture = self.walk = False
-        self.marks = False
+        self.shell = self.capture = False
+        self.walk = False       # answer requests of the guest for a walk of its page tables
+        self.watch = False      # read page tables of what runs about once a second
+        self.marks = False      # the plugin's marks around the command
         for name, value in fields.items():
             if name not in self.__dict__:
                 raise TypeError(name)
@@ -50,12 +53,13 @@ class Options:
 
 class Result:
     """status: the command's, as a shell gives it. stdout, stderr: bytes when captured.
-    walks: answers of the page-table walker, one per request."""
+    walks: answers of the page-table walker, one per request; snapshots: {root of a process's
+    tables: last seen tables}."""
 
     def __init__(self):
         self.status, self.stdout, self.stderr = None, b'', b''
         self.boot_s = self.run_s = 0.0
-        self.walks = []
+        self.walks, self.snapshots = [], {}
 
 
 def qemu():
@@ -108,7 +112,7 @@ def _arguments(options, directory, pipes):
             '-kernel', image.kernel(), '-initrd', _initrd(os.path.join(directory, 'run.cpio'), options),
             '-append', line, '-display', 'none', '-vga', 'none', '-nic', 'none', '-no-reboot',
             '-nodefaults', '-no-user-config', '-device', 'virtio-serial-pci']
-    args += options.machine.qemu_options(options.walk)
+    args += options.machine.qemu_options(options.walk or options.watch)
     if options.shell:
         args += ['-serial', 'mon:stdio']
     else:
@@ -154,6 +158,7 @@ class _Guest:
         self.options, self.directory = options, directory
         self.result = Result()
         self.walker = None
+        self.next_look = 0.0
 
     def path(self, name):
         return os.path.join(self.directory, name)
@@ -197,8 +202,10 @@ class _Guest:
                 if not self.result.boot_s and os.path.exists(self.path('result')) and \
                         os.path.getsize(self.path('result')):
                     self.result.boot_s = time.monotonic() - start
-                if self.options.walk and control is None and self.result.boot_s:
+                if (self.options.walk or self.options.watch) and not control and self.result.boot_s:
                     control = self._connect_control(process, selector)
+                if self.options.watch and control:
+                    self._watch()
                 for key, _ in selector.select(min(left, 0.2)):
                     data = os.read(key.fd, 65536)
                     if key.data == 'control':
@@ -233,6 +240,15 @@ class _Guest:
             if word == 'walk':
                 self.result.walks.append(self.walker.find(int(address, 16), int(cookie, 16)))
                 control.sendall(b'.')
+
+    def _watch(self):
+        if time.monotonic() < self.next_look:
+            return
+        try:
+            self.result.snapshots.update(self.walker.snapshot())
+        except (OSError, ValueError):
+            pass                              # QEMU has ended meanwhile
+        self.next_look = time.monotonic() + WATCH_S
 
     def _finish(self, in_time):
         if not in_time:

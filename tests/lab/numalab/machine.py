@@ -30,6 +30,7 @@ class Machine:
                 raise LabError('%s: not a numapgo machine file of version 1' % origin)
             self.name = data['name']
             self.description = data.get('description', '')
+            self.source = data.get('source', '')
             self.cpus = [parse_cpulist(n['cpus']) for n in data['nodes']]
             self.memory_mib = [int(n['memory_mib']) for n in data['nodes']]
             self.slit = data['slit']
@@ -89,6 +90,18 @@ class Machine:
         if row is None:                      # a node without CPUs: the way back
             row = [r[a] if r else (10 if i == a else 20) for i, r in enumerate(self.slit)]
         return int(row[b])
+
+    def write(self, path):
+        """As a machine file: what the guest has, for numapgo analyze."""
+        nodes = [{'node': i, 'cpus': ','.join(map(str, self.cpus[i])),
+                  'memory_mib': self.memory_mib[i]} for i in range(self.nr_nodes)]
+        data = {'format': 'numapgo-machine', 'version': 1, 'name': self.name,
+                'description': self.description, 'source': self.source, 'nodes': nodes,
+                'slit': self.slit, 'latency_ns': self.latency_ns,
+                'bandwidth_mib_per_s': self.bandwidth,
+                'load_factor': {'a': self.load_a, 'g': self.load_g}}
+        with open(path, 'w') as f:
+            json.dump({k: v for k, v in data.items() if v is not None}, f)
 
     def memory_ranges(self):
         """Per node (first, last + 1) of its memory in the emulator's numbering of RAM, which puts
