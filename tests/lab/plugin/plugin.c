@@ -231,10 +231,10 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 
 	(void)info;
 	model.l1 = (struct shape){ 512, 8 };
-	model.l2 = (struct shape){ 4096, 8 };
-	model.llc = (struct shape){ 32768, 16 };
+	model.l2 = (struct shape){ 2048, 8 };
+	model.llc = (struct shape){ 16384, 16 };
 	model.dtlb = (struct shape){ 64, 4 };
-	model.stlb = (struct shape){ 1536, 12 };
+	model.stlb = (struct shape){ 512, 8 };
 	for (int i = 0; i < argc; i++) {
 		if (!parse_argument(argv[i])) {
 			fprintf(stderr, "numalab plugin: bad argument %s\n", argv[i]);
