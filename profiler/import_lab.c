@@ -32,7 +32,8 @@ struct importer {
 	int64_t page_bytes;
 	uint64_t period;
 	enum npg_lab_kind file_kind;
-	bool has_memory; /* pages: the caches were modelled */
+	bool has_memory;        /* pages: the caches were modelled */
+	int64_t thread, object; /* of the record at hand; 0: not known */
 };
 
 static int read_cpus(struct importer *im, struct npg_error *err)
@@ -75,19 +76,27 @@ static void bind_id(struct npg_stmt *stmt, int i, int64_t id)
 		npg_stmt_bind_null(stmt, i);
 }
 
-static int add_sample(struct importer *im, const struct npg_lab_record *r, int64_t thread,
-		      int64_t object, int source, struct npg_error *err)
+static int add_sample(struct importer *im, const struct npg_lab_record *r, struct npg_error *err)
 {
+	int source = r->kind == NPG_LAB_WALK ? SOURCE_TLB : SOURCE_LOADS;
+	struct npg_import_summary *count = &im->per_source[source];
 	struct npg_stmt *s = im->sample;
 
+	count->nr_records++;
+	if (im->thread == 0) {
+		count->nr_no_thread++;
+		return 0;
+	}
+	count->nr_samples++;
+	count->nr_unmatched += im->object == 0;
 	npg_stmt_bind_i64(s, 1, (int64_t)r->time_ns);
-	npg_stmt_bind_i64(s, 2, thread);
+	npg_stmt_bind_i64(s, 2, im->thread);
 	npg_stmt_bind_i64(s, 3, im->source_id[source]);
 	npg_stmt_bind_i64(s, 4, r->cpu);
 	npg_stmt_bind_i64(s, 5, r->is_write ? 2 : 1);
 	npg_stmt_bind_i64(s, 6, (int64_t)r->address);
 	npg_stmt_bind_i64(s, 7, (int64_t)r->ip);
-	bind_id(s, 8, object);
+	bind_id(s, 8, im->object);
 	npg_stmt_bind_i64(s, 9, (int64_t)im->period);
 	if (r->kind == NPG_LAB_LOAD)
 		npg_stmt_bind_i64(s, 10, (int64_t)r->latency_cycles);
@@ -98,44 +107,54 @@ static int add_sample(struct importer *im, const struct npg_lab_record *r, int64
 	return npg_stmt_run(s, err);
 }
 
-static int add_page(struct importer *im, const struct npg_lab_record *r, int64_t thread,
-		    int64_t object, struct npg_error *err)
+static int add_page_count(struct importer *im, int source, uint64_t page, uint64_t reads,
+			  uint64_t writes, uint64_t unknown, struct npg_error *err)
+{
+	struct npg_import_summary *count = &im->per_source[source];
+	uint64_t weight = reads + writes + unknown;
+	struct npg_stmt *s = im->page;
+
+	if (weight == 0)
+		return 0;
+	count->nr_records++;
+	if (im->thread == 0) {
+		count->nr_no_thread++;
+		return 0;
+	}
+	count->nr_samples++;
+	count->nr_unmatched += im->object == 0;
+	npg_stmt_bind_i64(s, 1, im->thread);
+	npg_stmt_bind_i64(s, 2, im->source_id[source]);
+	bind_id(s, 3, im->object);
+	npg_stmt_bind_i64(s, 4, (int64_t)page);
+	npg_stmt_bind_i64(s, 5, (int64_t)reads);
+	npg_stmt_bind_i64(s, 6, (int64_t)writes);
+	npg_stmt_bind_i64(s, 7, (int64_t)unknown);
+	npg_stmt_bind_i64(s, 8, (int64_t)weight);
+	return npg_stmt_run(s, err);
+}
+
+static int add_page(struct importer *im, const struct npg_lab_record *r, struct npg_error *err)
 {
 	uint64_t loads = im->has_memory ? r->nr_memory_loads : r->nr_loads;
 	uint64_t stores = im->has_memory ? r->nr_memory_stores : r->nr_stores;
-	struct npg_stmt *s = im->page;
+	uint64_t page = r->address / (uint64_t)im->page_bytes;
+	int ret = add_page_count(im, SOURCE_LOADS, page, loads, stores, 0, err);
 
-	if (loads + stores == 0)
-		return 0;
-	npg_stmt_bind_i64(s, 1, thread);
-	npg_stmt_bind_i64(s, 2, im->source_id[SOURCE_LOADS]);
-	bind_id(s, 3, object);
-	npg_stmt_bind_i64(s, 4, (int64_t)r->address / im->page_bytes);
-	npg_stmt_bind_i64(s, 5, (int64_t)loads);
-	npg_stmt_bind_i64(s, 6, (int64_t)stores);
-	npg_stmt_bind_i64(s, 7, (int64_t)(loads + stores));
-	return npg_stmt_run(s, err);
+	return ret < 0 ? ret : add_page_count(im, SOURCE_TLB, page, 0, 0, r->nr_walks, err);
 }
 
 static int add_record(struct importer *im, const struct npg_lab_record *r, struct npg_error *err)
 {
-	int source = r->kind == NPG_LAB_WALK ? SOURCE_TLB : SOURCE_LOADS;
-	struct npg_import_summary *count = &im->per_source[source];
-	int64_t time_ns = (int64_t)r->time_ns, thread, object, process = 0;
+	int64_t time_ns = (int64_t)r->time_ns, process = 0;
 
 	if (r->address > INT64_MAX || r->ip > INT64_MAX || time_ns < 0)
 		return npg_error_set(err, -EINVAL, "an address or time is out of range");
-	count->nr_records++;
-	thread = npg_import_thread(im->match, r->cpu, time_ns, &process);
-	if (thread == 0) {
-		count->nr_no_thread++;
-		return 0;
-	}
-	object = npg_import_object(im->match, process, (int64_t)r->address, time_ns);
-	count->nr_samples++;
-	count->nr_unmatched += object == 0;
-	return r->kind == NPG_LAB_PAGE ? add_page(im, r, thread, object, err)
-				       : add_sample(im, r, thread, object, source, err);
+	im->object = 0;
+	im->thread = npg_import_thread(im->match, r->cpu, time_ns, &process);
+	if (im->thread != 0)
+		im->object = npg_import_object(im->match, process, (int64_t)r->address, time_ns);
+	return r->kind == NPG_LAB_PAGE ? add_page(im, r, err) : add_sample(im, r, err);
 }
 
 static int take_line(struct importer *im, const char *line, size_t size, bool is_first,
@@ -207,7 +226,7 @@ static int prepare(struct importer *im, struct npg_error *err)
 		ret = npg_db_prepare(im->db,
 				     "INSERT INTO page_count (epoch, thread_id, source_id, "
 				     "object_id, page, nr_reads, nr_writes, nr_unknown, weight) "
-				     "VALUES (0,?,?,?,?,?,?,0,?)",
+				     "VALUES (0,?,?,?,?,?,?,?,?)",
 				     &im->page, err);
 	for (int i = 0; ret == 0 && i < NR_SOURCES; i++) {
 		char sql[160];

@@ -13,7 +13,7 @@
 #include "lib/recording.h"
 
 struct npg_import_summary {
-	int64_t nr_records;   /* loads, walks and pages in the file */
+	int64_t nr_records;   /* loads and walks in the file, or pages that had some */
 	int64_t nr_samples;   /* of these, stored */
 	int64_t nr_unmatched; /* stored, but in no object */
 	int64_t nr_no_thread; /* not stored: the recording saw no thread on that CPU */
@@ -25,7 +25,8 @@ struct npg_import_summary {
  * @from: the recording of the same run, open for reading.
  * @to: newly created; gets everything of @from but its clock and hint samples, then the file's
  *      records as samples of the sources "loads" and "tlb" (a trace), or as page counts of the
- *      source "loads" (counts; accesses that went to memory, or all if no cache was modelled).
+ *      same sources (counts; "loads" are loads and stores that went to memory, or all if no cache
+ *      was modelled).
  *
  * Return: 0; -ENOENT, -EACCES (file); -EINVAL (not such a file, broken line, several runs in
  * @from); -ENODATA (no record in it); as npg_db_exec(); @err set.

@@ -70,13 +70,13 @@ static bool parse_sample(const struct field f[MAX_FIELDS], struct npg_lab_record
 	       number(&f[7], 10, &r->latency_cycles);
 }
 
-/* page CPU ADDRESS NODE LOADS STORES MEMORY-LOADS MEMORY-STORES */
+/* page CPU ADDRESS NODE LOADS STORES MEMORY-LOADS MEMORY-STORES WALKS */
 static bool parse_page(const struct field f[MAX_FIELDS], struct npg_lab_record *r)
 {
 	return small_number(&f[1], &r->cpu) && number(&f[2], 16, &r->address) &&
 	       small_number(&f[3], &r->memory_node) && number(&f[4], 10, &r->nr_loads) &&
 	       number(&f[5], 10, &r->nr_stores) && number(&f[6], 10, &r->nr_memory_loads) &&
-	       number(&f[7], 10, &r->nr_memory_stores);
+	       number(&f[7], 10, &r->nr_memory_stores) && number(&f[8], 10, &r->nr_walks);
 }
 
 static bool parse(const struct field f[MAX_FIELDS], size_t nr, struct npg_lab_record *r)
@@ -87,7 +87,7 @@ static bool parse(const struct field f[MAX_FIELDS], size_t nr, struct npg_lab_re
 		r->kind = is_word(&f[0], "load") ? NPG_LAB_LOAD : NPG_LAB_WALK;
 		return parse_sample(f, r);
 	}
-	if (nr == 8 && is_word(&f[0], "page")) {
+	if (nr == 9 && is_word(&f[0], "page")) {
 		r->kind = NPG_LAB_PAGE;
 		return parse_page(f, r);
 	}

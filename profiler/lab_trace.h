@@ -32,6 +32,7 @@ struct npg_lab_record {
 	bool is_write;
 	uint64_t nr_loads, nr_stores;               /* page: of all accesses */
 	uint64_t nr_memory_loads, nr_memory_stores; /* page: of these, in memory */
+	uint64_t nr_walks;                          /* page: of these, after a page walk */
 };
 
 /**

@@ -45,7 +45,7 @@ static void test_page(void **state)
 	struct npg_lab_record r;
 
 	(void)state;
-	assert_int_equal(parse("page 7 5bf000 1 10 20 3 4", &r), 0);
+	assert_int_equal(parse("page 7 5bf000 1 10 20 3 4 5", &r), 0);
 	assert_int_equal(r.kind, NPG_LAB_PAGE);
 	assert_int_equal(r.cpu, 7);
 	assert_int_equal(r.address, 0x5bf000);
@@ -53,6 +53,7 @@ static void test_page(void **state)
 	assert_int_equal(r.nr_stores, 20);
 	assert_int_equal(r.nr_memory_loads, 3);
 	assert_int_equal(r.nr_memory_stores, 4);
+	assert_int_equal(r.nr_walks, 5);
 }
 
 static void test_headers(void **state)
@@ -84,7 +85,7 @@ static void test_refused(void **state)
 		"load 99999999999999999999 0 1000 2000 R 0 1",
 		"load 1 0 10000000000000000 2000 R 0 1",
 		"walk 1 0 10g0 2000 R 0 1",
-		"page 7 5bf000 1 10 20 3 x",
+		"page 7 5bf000 1 10 20 3 4 x",
 		"numalab-trace 1 0",
 		"numalab-trace 2 1000",
 		"numalab-counts 2",

@@ -17,6 +17,7 @@ from numalab.errors import LabError
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 QEMU = 'qemu-system-x86_64'
 WATCH_S = 0.7
+ATTEMPTS = 4
 # plain page tables (walk.py), fixed kernel addresses, a clock that emulation keeps steady
 KERNEL_LINE = ('console=ttyS0 quiet panic=-1 nokaslr nopti no5lvl mitigations=off tsc=reliable '
                'random.trust_cpu=on no_timer_check')
@@ -49,6 +50,14 @@ class Options:
         first = self.machine.cpus[self.machine.node_of_cpu(self.machine.spread_cpus()[0])]
         self.command = (['env', 'LAB_PIN=' + places, 'LAB_PIN_MAIN=%d' % first[-1],
                          'LD_PRELOAD=/lab/pin.so', program] + self.command[1:])
+
+
+class EmulatorFault(LabError):
+    """The guest's kernel died of a fault of the emulator, see run()."""
+
+    def __init__(self, text, console):
+        super().__init__(text)
+        self.console = console
 
 
 class Result:
@@ -159,6 +168,7 @@ class _Guest:
         self.result = Result()
         self.walker = None
         self.next_look = 0.0
+        self.has_output = False
 
     def path(self, name):
         return os.path.join(self.directory, name)
@@ -218,6 +228,7 @@ class _Guest:
         return True
 
     def _output(self, name, data):
+        self.has_output |= not self.options.capture
         if self.options.capture:
             setattr(self.result, name, getattr(self.result, name) + data)
         else:
@@ -260,10 +271,18 @@ class _Guest:
         except (OSError, IndexError, ValueError):
             with open(self.path('qemu-messages'), errors='replace') as f:
                 said = f.read().strip()[-400:]
-            raise LabError('the guest ended without a result%s; its console: %s' %
-                           (', QEMU said: ' + said if said else '', self._keep_console()))
+            raise self._death(said)
         if self.options.out is not None:
             self._unpack()
+
+    def _death(self, said):
+        kept = self._keep_console()
+        text = ('the guest ended without a result%s; its console: %s' %
+                (', QEMU said: ' + said if said else '', kept))
+        with open(kept, errors='replace') as f:
+            if 'Oops: int3' in f.read():
+                return EmulatorFault(text, kept)
+        return LabError(text)
 
     def _keep_console(self):
         fd, kept = tempfile.mkstemp(prefix='numalab-console-', suffix='.txt')
@@ -289,9 +308,20 @@ class _Guest:
 
 
 def run(options):
-    """Boot, run the command, power off. LabError when that is not possible."""
+    """Boot, run the command, power off. LabError when that is not possible.
+
+    The emulator now and then translates a kernel instruction in the middle of being patched by
+    another CPU (the kernel then dies with "Oops: int3"), mostly while booting: such a guest is
+    started again, as long as nothing of its command has been seen."""
     if options.shell:
         with tempfile.TemporaryDirectory(prefix='numalab-') as directory:
             return subprocess.call(_arguments(options, directory, {}))
-    with tempfile.TemporaryDirectory(prefix='numalab-') as directory:
-        return _Guest(options, directory).run()
+    for attempt in range(ATTEMPTS):
+        with tempfile.TemporaryDirectory(prefix='numalab-') as directory:
+            started = _Guest(options, directory)
+            try:
+                return started.run()
+            except EmulatorFault as fault:
+                if attempt == ATTEMPTS - 1 or started.has_output:
+                    raise
+                os.unlink(fault.console)

@@ -98,8 +98,8 @@ static bool is_sample(uint64_t *until)
 }
 
 /* A 2 MiB page is one entry: its virtual and physical address agree in the low 21 bits, which
- * happens by chance for one 4 KiB page in 512. */
-static void translate(struct core *core, uint64_t address, uint64_t number, uint64_t ip, int node,
+ * happens by chance for one 4 KiB page in 512. Return: true if page tables had to be walked. */
+static bool translate(struct core *core, uint64_t address, uint64_t number, uint64_t ip, int node,
 		      bool is_store)
 {
 	bool is_huge = ((address ^ number) & ((1u << LAB_REGION_SHIFT) - 1)) == 0;
@@ -107,15 +107,16 @@ static void translate(struct core *core, uint64_t address, uint64_t number, uint
 	uint64_t key = (address >> shift) << 1 | is_huge;
 
 	if (cache_use(&core->dtlb, key))
-		return;
+		return false;
 	core->nr_dtlb_misses++;
 	if (cache_use(&core->stlb, key))
-		return;
+		return false;
 	core->nr_walks++;
 	if (!is_huge)
-		table_at(&core->regions, address >> LAB_REGION_SHIFT)->loads++;
+		table_at(&core->regions, address >> LAB_REGION_SHIFT)->walks++;
 	if (is_sample(&core->until_walk))
 		trace(core, "walk", address, ip, node, is_store, 0.0);
+	return true;
 }
 
 /* Return: true if the access went to memory. */
@@ -138,7 +139,8 @@ static bool use_caches(struct core *core, uint64_t line)
 	return !is_hit;
 }
 
-static void count_page(struct core *core, uint64_t address, int node, bool is_store, bool is_memory)
+static void count_page(struct core *core, uint64_t address, int node, bool is_store, bool is_memory,
+		       bool is_walk)
 {
 	struct page_counts *row = table_at(&core->pages, address >> LAB_PAGE_SHIFT);
 
@@ -146,13 +148,14 @@ static void count_page(struct core *core, uint64_t address, int node, bool is_st
 	row->stores += is_store;
 	row->memory_loads += !is_store && is_memory;
 	row->memory_stores += is_store && is_memory;
+	row->walks += is_walk;
 	row->node = node;
 }
 
 void core_access(struct core *core, uint64_t address, uint64_t number, uint64_t ip, bool is_store)
 {
 	int node = node_of(number);
-	bool is_memory = false;
+	bool is_memory = false, is_walk = false;
 
 	if (node < 0) {
 		core->nr_elsewhere++;
@@ -161,7 +164,8 @@ void core_access(struct core *core, uint64_t address, uint64_t number, uint64_t 
 	core->accesses[node][is_store]++;
 	if (model.has_caches) {
 		/* what the low bits of the number are relative to is a multiple of 2 MiB */
-		translate(core, address, number - model.memory_start[node], ip, node, is_store);
+		is_walk =
+		    translate(core, address, number - model.memory_start[node], ip, node, is_store);
 		is_memory = use_caches(core, number >> LAB_LINE_SHIFT);
 		core->memory[node][is_store] += is_memory;
 		if (is_memory && !is_store && is_sample(&core->until_load))
@@ -169,7 +173,7 @@ void core_access(struct core *core, uint64_t address, uint64_t number, uint64_t 
 			      LAB_GHZ * model.latency_ns[core->node][node]);
 	}
 	if (model.has_pages)
-		count_page(core, address, node, is_store, is_memory);
+		count_page(core, address, node, is_store, is_memory, is_walk);
 }
 
 static void write_tables(FILE *out, const struct core *core)
@@ -179,7 +183,7 @@ static void write_tables(FILE *out, const struct core *core)
 
 		if (row->key_plus_one != 0)
 			fprintf(out, "walks %d %" PRIx64 " %" PRIu64 "\n", core->cpu,
-				(row->key_plus_one - 1) << LAB_REGION_SHIFT, row->loads);
+				(row->key_plus_one - 1) << LAB_REGION_SHIFT, row->walks);
 	}
 	for (size_t i = 0; i < core->pages.size; i++) {
 		const struct page_counts *row = &core->pages.rows[i];
@@ -189,7 +193,8 @@ static void write_tables(FILE *out, const struct core *core)
 				"page %d %" PRIx64 " %d %" PRIu64 " %" PRIu64 " %" PRIu64
 				" %" PRIu64 "\n",
 				core->cpu, (row->key_plus_one - 1) << LAB_PAGE_SHIFT, row->node,
-				row->loads, row->stores, row->memory_loads, row->memory_stores);
+				row->loads, row->stores, row->memory_loads, row->memory_stores,
+				row->walks);
 	}
 }
 

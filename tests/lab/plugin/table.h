@@ -7,7 +7,7 @@
 
 struct page_counts {
 	uint64_t key_plus_one; /* 0: free */
-	uint64_t loads, stores, memory_loads, memory_stores;
+	uint64_t loads, stores, memory_loads, memory_stores, walks;
 	int node; /* memory node at the last access */
 };
 
