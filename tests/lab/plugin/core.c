@@ -191,7 +191,7 @@ static void write_tables(FILE *out, const struct core *core)
 		if (row->key_plus_one != 0)
 			fprintf(out,
 				"page %d %" PRIx64 " %d %" PRIu64 " %" PRIu64 " %" PRIu64
-				" %" PRIu64 "\n",
+				" %" PRIu64 " %" PRIu64 "\n",
 				core->cpu, (row->key_plus_one - 1) << LAB_PAGE_SHIFT, row->node,
 				row->loads, row->stores, row->memory_loads, row->memory_stores,
 				row->walks);
