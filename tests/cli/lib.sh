@@ -11,6 +11,10 @@
 # directory.
 : "${B:=build}" "${NUMAPGO:=$PWD/$B/numapgo}"
 export LC_ALL=C
+# the programs under test must not find them in their environment
+for name in NUMAPGO NUMAPGO_CI; do
+	eval "value=\${$name-}; unset $name; $name=\$value"
+done
 nr_tests=0
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/numapgo-test.XXXXXX") || exit 1
 cleanup()
