@@ -17,10 +17,10 @@ step()
 echo 'serial_init: one thread initialises 128 MiB, then four threads use a quarter each.'
 step 'numapgo record -- serial_init'
 "$NUMAPGO" record -- "$program"
-step 'numapgo report'
-"$NUMAPGO" report
 step 'numapgo analyze --machine 4-small'
 "$NUMAPGO" analyze --machine 4-small
+step 'numapgo report'
+"$NUMAPGO" report
 step 'numapgo replay -- serial_init'
 "$NUMAPGO" replay -- "$program"
 
