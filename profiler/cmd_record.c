@@ -41,9 +41,12 @@ static const struct npg_option record_options[] = {
 	  "with --pid: stop after S seconds; default: when it ends, or at Ctrl-C.", NULL },
 };
 
-static void tell(const char *text)
+static void tell(bool is_error, const char *text)
 {
-	npg_info("%s", text);
+	if (is_error)
+		npg_error_print("record: %s", text);
+	else
+		npg_info("%s", text);
 }
 
 static void record_defaults(void *options)

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "profiler/live_types.h"
+#include "profiler/proc_file.h"
 
 int npg_live_map_open(const struct npg_live_options *options, struct npg_writer *writer,
 		      struct npg_live_map **live)
@@ -38,6 +39,24 @@ struct npg_source_count *npg_live_map_counts(struct npg_live_map *live, enum npg
 	return &live->counts[source];
 }
 
+static void attach_thread(struct npg_live_map *live, pid_t pid, pid_t tid, int64_t time_ns)
+{
+	struct npg_thread *thread = npg_thread_need(live, pid, tid, time_ns);
+	char path[64], name[64];
+	size_t length;
+
+	if (thread == NULL)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	length = npg_proc_read(path, name, sizeof(name));
+	if (length == 0)
+		return;
+	name[length - 1] = '\0';
+	thread->name_id = npg_writer_string(live->writer, name);
+	if (tid == pid)
+		thread->process->comm_id = thread->name_id;
+}
+
 void npg_live_map_attach(struct npg_live_map *live, pid_t pid, int64_t time_ns)
 {
 	struct npg_process *process = npg_process_need(live, pid, time_ns);
@@ -54,8 +73,8 @@ void npg_live_map_attach(struct npg_live_map *live, pid_t pid, int64_t time_ns)
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (tid > 0 && npg_thread_need(live, pid, tid, time_ns) == NULL)
-			break;
+		if (tid > 0)
+			attach_thread(live, pid, tid, time_ns);
 	}
 	if (dir != NULL)
 		closedir(dir);
@@ -127,6 +146,8 @@ static void on_fork(struct npg_live_map *live, const struct npg_perf_record *rec
 		npg_thread_new(parent->process, (pid_t)record->tid, parent, -1, live->now_ns);
 		return;
 	}
+	if (live->options.only_pid != 0)
+		return;
 	child = npg_process_new(live, (pid_t)record->pid, parent->process->id, live->now_ns);
 	if (child != NULL)
 		npg_space_copy(child, parent->process);
@@ -388,7 +409,8 @@ void npg_live_map_wire(struct npg_live_map *live, const struct npg_wire_record *
 {
 	struct npg_thread *thread;
 
-	if (!is_sound(record))
+	if (!is_sound(record) ||
+	    (live->options.only_pid != 0 && (pid_t)record->pid != live->options.only_pid))
 		return;
 	live->now_ns = (int64_t)record->time_ns;
 	if (record->type == NPG_WIRE_PROCESS_START) {

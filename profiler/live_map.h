@@ -32,7 +32,8 @@ struct npg_live_options {
 	int64_t epoch_ns;  /* of these */
 	int64_t base_ns;   /* where epoch 0 begins */
 	uint64_t page_bytes;
-	bool has_perf; /* the kernel tells of mappings; else /proc/PID/maps is read */
+	pid_t only_pid; /* 0; or the process whose children are left alone */
+	bool has_perf;  /* the kernel tells of mappings; else /proc/PID/maps is read */
 };
 
 struct npg_source_count {

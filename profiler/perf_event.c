@@ -18,7 +18,7 @@
 	(REG(AX) | REG(BX) | REG(CX) | REG(DX) | REG(SI) | REG(DI) | REG(BP) | REG(SP) | REG(IP) | \
 	 UINT64_C(0xff) << PERF_REG_X86_R8)
 
-static const char *const event_names[NPG_PERF_NR_EVENTS] = { "clock", "fault", "side band" };
+static const char *const event_names[NPG_PERF_NR_EVENTS] = { "clock", "fault", "events" };
 
 int npg_perf_event_explain(int error, const char *name, struct npg_error *err)
 {
@@ -26,6 +26,13 @@ int npg_perf_event_explain(int error, const char *name, struct npg_error *err)
 
 	switch (error) {
 	case EACCES:
+		if (paranoid >= 0 && paranoid <= 2)
+			return npg_error_set(err, -error,
+					     "%s: perf events are denied by a security policy "
+					     "(SELinux, AppArmor or seccomp), although "
+					     "kernel.perf_event_paranoid is %" PRId64
+					     "; allow this user or container perf_event_open",
+					     name, paranoid);
 		return npg_error_set(err, -error,
 				     "%s: perf events are not allowed: kernel.perf_event_paranoid "
 				     "is %" PRId64 " and this user has no CAP_PERFMON; as root: "

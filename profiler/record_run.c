@@ -90,7 +90,7 @@ static void begin_hints(const struct npg_record_options *o, struct npg_recorder_
 			      "on while recording, as root");
 	r->has_hints = r->wants[NPG_SOURCE_HINT] && hint->is_on;
 	if (hint->message[0] != '\0' && o->tell != NULL)
-		o->tell(hint->message);
+		o->tell(false, hint->message);
 }
 
 static int64_t cpu_ns(const struct rusage *usage)
@@ -123,8 +123,15 @@ static void finish(struct npg_recorder *r, const struct npg_launch *launch,
 		exit_status = WEXITSTATUS(s->wait_status);
 	if (s->was_launched && WIFSIGNALED(s->wait_status))
 		exit_signal = WTERMSIG(s->wait_status);
-	npg_recorder_drain(r, true);
+	if (r->status < 0) /* told already */
+		return;
+	if (npg_recorder_drain(r, true) < 0)
+		*err = r->error;
 	summarize(r, s);
+	if (s->program_cpu_ns == 0)
+		s->program_cpu_ns = npg_live_map_counts(r->live, NPG_SOURCE_CLOCK)->nr_events;
+	if (r->status < 0)
+		return;
 	if (npg_recorder_finish(r, exit_status, exit_signal, s->program_cpu_ns,
 				launch != NULL ? launch->why_no_preload : "it was running already",
 				err) == 0)
@@ -133,16 +140,30 @@ static void finish(struct npg_recorder *r, const struct npg_launch *launch,
 		s->recorder_cpu_ns = cpu_ns(&own);
 }
 
+static bool drain(const struct npg_record_options *o, struct npg_recorder *r)
+{
+	bool was_recording = r->status == 0;
+	char text[sizeof(r->error.text) + 128];
+
+	if (npg_recorder_drain(r, false) == 0)
+		return true;
+	snprintf(text, sizeof(text), "%s; the program goes on unrecorded, what was stored is kept",
+		 r->error.text);
+	if (was_recording && o->tell != NULL)
+		o->tell(true, text);
+	return false;
+}
+
 /* Until the program ends; a recorder that cannot go on does not end the program. */
-static void run_until_end(struct npg_recorder *r, const struct npg_launch *launch,
-			  struct npg_record_summary *s)
+static void run_until_end(const struct npg_record_options *o, struct npg_recorder *r,
+			  const struct npg_launch *launch, struct npg_record_summary *s)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, launch->pid, 0);
 	struct rusage usage;
 	pid_t got;
 
 	for (;;) {
-		bool is_recording = npg_recorder_drain(r, false) == 0;
+		bool is_recording = drain(o, r);
 
 		do
 			got =
@@ -255,7 +276,7 @@ static int run(const struct npg_record_options *o, char **argv, struct launching
 		return exit_of_exec(ret);
 	}
 	s->has_begun = true;
-	run_until_end(&l->recorder, &l->launch, s);
+	run_until_end(o, &l->recorder, &l->launch, s);
 	finish(&l->recorder, &l->launch, s, err);
 	return NPG_EXIT_OK;
 }

@@ -27,7 +27,7 @@ struct npg_record_options {
 	int keep;     /* enum npg_record_keep */
 	uint64_t pid;
 	double duration_s;
-	void (*tell)(const char *text); /* a message for the user while recording; may be NULL */
+	void (*tell)(bool is_error, const char *text); /* a message while recording; may be NULL */
 };
 
 struct npg_record_summary {
@@ -49,8 +49,7 @@ struct npg_record_summary {
  * npg_record_launch() - run @argv under the recorder until it ends.
  * @summary: cleared by the caller.
  *
- * When recording fails while the program runs, the program goes on; @err says what happened and
- * .was_launched is true.
+ * When recording fails while the program runs, the program goes on and .tell gets the reason.
  *
  * Return: enum npg_exit; of meaning only if .was_launched is false.
  * MT-Unsafe (fork, signals).

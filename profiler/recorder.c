@@ -118,7 +118,7 @@ static void put_sources(struct npg_recorder *r)
 		put_source(r, (enum npg_source)i);
 }
 
-static int open_map(struct npg_recorder *r)
+static int open_map(struct npg_recorder *r, pid_t pid)
 {
 	struct npg_live_options options = {
 		.has_hints = r->options.has_hints,
@@ -126,6 +126,7 @@ static int open_map(struct npg_recorder *r)
 		.epoch_ns = EPOCH_NS,
 		.base_ns = r->start_ns,
 		.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
+		.only_pid = r->options.leaves_children ? pid : 0,
 		.has_perf = r->perf.has_ring,
 	};
 
@@ -158,7 +159,7 @@ int npg_recorder_open(struct npg_recorder *r, const struct npg_recorder_options 
 	npg_writer_meta(r->writer, "tool", "numapgo " NPG_VERSION);
 	npg_writer_meta(r->writer, "epoch_ns", epoch);
 	open_events(r, tasks, nr_tasks, argv != NULL);
-	if (open_map(r) < 0)
+	if (open_map(r, tasks[0]) < 0)
 		return npg_error_set(err, -ENOMEM, "out of memory");
 	if (argv == NULL)
 		npg_live_map_attach(r->live, tasks[0], r->start_ns);

@@ -11,7 +11,8 @@
 #include "profiler/maps.h"
 #include "profiler/proc_file.h"
 
-/* Reported objects of this size have a row even if no sample ever hits them. */
+/* Reported objects of this size have a row even if no sample ever hits them; all have one where
+ * there are no samples. */
 #define LARGE_OBJECT_BYTES (1 << 20)
 
 /* Where the kernel puts the heap: it is named as such only once it has grown. */
@@ -61,7 +62,8 @@ static void keep_object(void *value)
 
 static bool deserves_row(const struct npg_object *object)
 {
-	return object->row.size_bytes >= LARGE_OBJECT_BYTES &&
+	return (object->row.size_bytes >= LARGE_OBJECT_BYTES ||
+		!object->process->live->options.has_perf) &&
 	       (object->row.kind == NPG_OBJECT_HEAP || object->row.kind == NPG_OBJECT_MMAP ||
 		object->row.kind == NPG_OBJECT_SHARED);
 }
