@@ -48,7 +48,7 @@ static bool is_hidden_stack(const ZydisDecodedOperand *op)
 	       op->mem.segment == ZYDIS_REGISTER_SS;
 }
 
-/* Instructions that name memory without touching it, or touch it elsewhere than it seems. */
+/* Instructions that name memory without touching it, or in a way that nobody uses. */
 static bool is_no_access(const ZydisDecodedInstruction *in)
 {
 	return in->mnemonic == ZYDIS_MNEMONIC_NOP || in->mnemonic == ZYDIS_MNEMONIC_LEA ||
@@ -57,11 +57,15 @@ static bool is_no_access(const ZydisDecodedInstruction *in)
 	       in->meta.category == ZYDIS_CATEGORY_WIDENOP;
 }
 
-static bool is_bit_string(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *ops)
+/* Bit strings and table look-ups: a register that Zydis does not name is part of the address. */
+static bool is_elsewhere(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *ops)
 {
+	if (in->mnemonic == ZYDIS_MNEMONIC_XLAT)
+		return true;
 	return (in->mnemonic == ZYDIS_MNEMONIC_BT || in->mnemonic == ZYDIS_MNEMONIC_BTS ||
 		in->mnemonic == ZYDIS_MNEMONIC_BTR || in->mnemonic == ZYDIS_MNEMONIC_BTC) &&
-	       in->operand_count > 1 && ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
+	       in->operand_count > 1 && ops[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+	       ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
 }
 
 static int convert(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
@@ -119,7 +123,7 @@ int npg_insn_decode(const void *code, size_t size_bytes, bool is_64, struct npg_
 	insn->is_address_32 = in.address_width == 32;
 	if (is_no_access(&in))
 		return 0;
-	if (in.address_width == 16 || is_bit_string(&in, ops)) {
+	if (in.address_width == 16 || is_elsewhere(&in, ops)) {
 		insn->has_unknown = true;
 		return 0;
 	}

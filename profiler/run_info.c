@@ -222,7 +222,9 @@ int npg_run_info_begin(struct npg_db *db, struct npg_writer *writer, char *const
 		quote_command(argv, command, sizeof(command));
 	else
 		command_of_pid(pid, command, sizeof(command));
-	ret = put_run(db, writer, command, start_ns, err);
+	ret = npg_db_exec(db, "BEGIN", err);
+	if (ret == 0)
+		ret = put_run(db, writer, command, start_ns, err);
 	if (ret == 0 && npg_topology_load_system(&topology, &why) < 0)
 		npg_writer_note(writer, why.text);
 	if (ret == 0)
@@ -233,6 +235,8 @@ int npg_run_info_begin(struct npg_db *db, struct npg_writer *writer, char *const
 		ret = put_cpus(db, topology, err);
 	if (ret == 0 && topology != NULL)
 		ret = put_distances(db, topology, err);
+	if (ret == 0)
+		ret = npg_db_exec(db, "COMMIT", err);
 	npg_topology_free(topology);
 	return ret;
 }

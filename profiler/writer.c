@@ -1,4 +1,10 @@
-/* Rows of a recording, see the header. */
+/*
+ * Rows of a recording, see the header.
+ *
+ * Rows are kept in memory and written in one short transaction per commit: while a transaction is
+ * open a rollback journal lies beside the file, and a reader that may not write could not open the
+ * recording of a recorder that was killed in the middle of it.
+ */
 #include <errno.h>
 
 #include "lib/preload/hash.h"
@@ -6,6 +12,7 @@
 #include "profiler/writer.h"
 
 #define SAMPLE_COLUMNS 13
+#define PENDING_BYTES  (4 << 20) /* written early when it grows beyond */
 #define SAMPLE_BATCH   16
 
 enum statement {
@@ -92,12 +99,21 @@ static const char *const kind_names[] = {
 	[NPG_OBJECT_KERNEL] = "kernel",
 };
 
+struct row_header {
+	uint32_t statement; /* enum statement */
+	uint32_t nr_values;
+	uint32_t nr_strings;
+	uint32_t size_bytes; /* of the whole row, a multiple of 8 */
+};
+
 struct npg_writer {
 	struct npg_db *db;
 	struct npg_stmt *stmts[NR_STATEMENTS];
 	int status; /* 0, or the first failure; then nothing is written any more */
 	struct npg_error error;
-	bool is_in_transaction;
+	unsigned char *pending; /* rows: struct row_header, integers, texts */
+	size_t nr_pending_bytes;
+	size_t pending_size;
 	bool has_site_names;
 	int64_t last_id;
 	struct npg_table strings; /* (hash, length and attempt) to place in string_texts + 1 */
@@ -131,19 +147,96 @@ static void bind_integers(struct npg_stmt *stmt, const int64_t *values, int nr)
 }
 
 /* Integers first, then texts, in the order of the statement's parameters. */
+static void run_row(struct npg_writer *w, const struct row_header *row, const unsigned char *data)
+{
+	struct npg_stmt *stmt = w->stmts[row->statement];
+	int64_t values[SAMPLE_BATCH * SAMPLE_COLUMNS];
+	const char *text = (const char *)data + row->nr_values * sizeof(*values);
+
+	memcpy(values, data, row->nr_values * sizeof(*values));
+	bind_integers(stmt, values, (int)row->nr_values);
+	for (uint32_t i = 0; i < row->nr_strings; i++) {
+		bool is_null = *text++ == '\0';
+
+		npg_stmt_bind_text(stmt, (int)(row->nr_values + i + 1), is_null ? NULL : text);
+		text += is_null ? 0 : strlen(text) + 1;
+	}
+	fail(w, npg_stmt_run(stmt, &w->error));
+}
+
+static void name_objects(struct npg_writer *w)
+{
+	exec(w, "UPDATE object SET name_id = (SELECT name_id FROM temp.site_name s "
+		"WHERE s.callsite_id = object.callsite_id) "
+		"WHERE callsite_id IS NOT NULL AND name_id IS NULL");
+	exec(w, "DELETE FROM temp.site_name");
+	w->has_site_names = false;
+}
+
+static void write_pending(struct npg_writer *w)
+{
+	struct row_header row;
+
+	if (w->nr_pending_bytes == 0 || w->status < 0)
+		return;
+	exec(w, "BEGIN");
+	for (size_t at = 0; at < w->nr_pending_bytes && w->status == 0; at += row.size_bytes) {
+		memcpy(&row, w->pending + at, sizeof(row));
+		run_row(w, &row, w->pending + at + sizeof(row));
+	}
+	w->nr_pending_bytes = 0;
+	if (w->has_site_names)
+		name_objects(w);
+	exec(w, "COMMIT");
+	if (w->status < 0 && npg_db_exec(w->db, "ROLLBACK", NULL) < 0) {
+		/* SQLite has rolled back by itself */
+	}
+}
+
+static unsigned char *reserve(struct npg_writer *w, size_t size)
+{
+	if (w->nr_pending_bytes + size > w->pending_size) {
+		size_t bigger = 2 * (w->nr_pending_bytes + size);
+		unsigned char *grown = realloc(w->pending, bigger);
+
+		if (grown == NULL) {
+			fail(w, npg_error_set(&w->error, -ENOMEM, "out of memory"));
+			return NULL;
+		}
+		w->pending = grown;
+		w->pending_size = bigger;
+	}
+	w->nr_pending_bytes += size;
+	return w->pending + w->nr_pending_bytes - size;
+}
+
 static void put(struct npg_writer *w, enum statement which, const int64_t *values, int nr_values,
 		const char *const *strings, int nr_strings)
 {
-	if (w->status < 0)
-		return;
-	if (!w->is_in_transaction) {
-		exec(w, "BEGIN");
-		w->is_in_transaction = true;
-	}
-	bind_integers(w->stmts[which], values, nr_values);
+	struct row_header row = { .statement = which,
+				  .nr_values = (uint32_t)nr_values,
+				  .nr_strings = (uint32_t)nr_strings };
+	size_t size = sizeof(row) + (size_t)nr_values * sizeof(*values);
+	unsigned char *at;
+
 	for (int i = 0; i < nr_strings; i++)
-		npg_stmt_bind_text(w->stmts[which], nr_values + i + 1, strings[i]);
-	fail(w, npg_stmt_run(w->stmts[which], &w->error));
+		size += 1 + (strings[i] != NULL ? strlen(strings[i]) + 1 : 0);
+	row.size_bytes = (uint32_t)((size + 7) & ~(size_t)7);
+	at = w->status == 0 ? reserve(w, row.size_bytes) : NULL;
+	if (at == NULL)
+		return;
+	memcpy(at, &row, sizeof(row));
+	at += sizeof(row);
+	if (nr_values > 0)
+		memcpy(at, values, (size_t)nr_values * sizeof(*values));
+	at += (size_t)nr_values * sizeof(*values);
+	for (int i = 0; i < nr_strings; i++) { /* a mark, and the text unless it is NULL */
+		*at++ = strings[i] != NULL;
+		if (strings[i] != NULL)
+			at = (unsigned char *)stpcpy((char *)at, strings[i]) + 1;
+	}
+	if (w->nr_pending_bytes > PENDING_BYTES)
+		write_pending(w);
 }
 
 int npg_writer_open(struct npg_db *db, struct npg_writer **writer, struct npg_error *err)
@@ -175,6 +268,7 @@ void npg_writer_close(struct npg_writer *writer)
 	for (size_t i = 0; i < writer->nr_strings; i++)
 		free(writer->string_texts[i]);
 	free(writer->string_texts);
+	free(writer->pending);
 	npg_table_release(&writer->strings);
 	free(writer);
 }
@@ -198,27 +292,10 @@ static void flush_samples(struct npg_writer *w)
 	w->nr_samples = 0;
 }
 
-static void name_objects(struct npg_writer *w)
-{
-	exec(w, "UPDATE object SET name_id = (SELECT name_id FROM temp.site_name s "
-		"WHERE s.callsite_id = object.callsite_id) "
-		"WHERE callsite_id IS NOT NULL AND name_id IS NULL");
-	exec(w, "DELETE FROM temp.site_name");
-	w->has_site_names = false;
-}
-
 int npg_writer_commit(struct npg_writer *writer, struct npg_error *err)
 {
 	flush_samples(writer);
-	if (writer->has_site_names)
-		name_objects(writer);
-	if (writer->is_in_transaction)
-		exec(writer, "COMMIT");
-	if (writer->status < 0 && writer->is_in_transaction &&
-	    npg_db_exec(writer->db, "ROLLBACK", NULL) < 0) {
-		/* SQLite has rolled back by itself */
-	}
-	writer->is_in_transaction = false;
+	write_pending(writer);
 	return npg_writer_status(writer, err);
 }
 
