@@ -4,7 +4,7 @@
 # prediction is what must come out: first touch 25 +- 5 % local, the plan at least 95 %.
 set -eu
 : "${B:=build}" "${NUMAPGO:=$PWD/$B/numapgo}"
-program=$PWD/$B/workloads/serial_init
+program="$PWD/$B/workloads/serial_init 128 4 1200"
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/numapgo-demo.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp"
@@ -16,13 +16,13 @@ step()
 
 echo 'serial_init: one thread initialises 128 MiB, then four threads use a quarter each.'
 step 'numapgo record -- serial_init'
-"$NUMAPGO" record -- "$program"
+"$NUMAPGO" record -- $program
 step 'numapgo analyze --machine 4-small'
 "$NUMAPGO" analyze --machine 4-small
 step 'numapgo report'
 "$NUMAPGO" report
 step 'numapgo replay -- serial_init'
-"$NUMAPGO" replay -- "$program"
+"$NUMAPGO" replay -- $program
 
 # local accesses in tenths of a percent, predicted for a placement
 local_share()

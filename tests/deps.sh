@@ -1,8 +1,11 @@
 #!/bin/sh
 # Install the Debian packages of tests/packages.txt that are missing, and only those.
+# usage: deps.sh [GROUP...]     groups of that file; default: build test
 # Without root or apt-get, print the line that would, and fail.
 set -u
 cd "$(dirname "$0")" || exit 1
+
+packages=$(awk -v groups=" ${*:-build test} " 'index(groups, " " $1 " ") { print $2 }' packages.txt)
 
 is_installed()
 {
@@ -11,11 +14,11 @@ is_installed()
 
 if ! command -v dpkg-query >/dev/null; then
 	echo "deps: not a Debian system; needed are, under Debian's names:" \
-		$(awk '/^(build|test)/ { print $2 }' packages.txt) >&2
+		$packages >&2
 	exit 0
 fi
 missing=
-for package in $(awk '/^(build|test)/ { print $2 }' packages.txt); do
+for package in $packages; do
 	is_installed "$package" || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0
