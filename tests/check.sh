@@ -79,6 +79,12 @@ for script in tests/cli/t*.sh; do
 	echo "-l 600 cli/$(basename "$script" .sh) sh $script"
 done | run_parallel
 
+step 'command line, sanitized: other machines, queries, decisions, bad input'
+for script in tests/cli/t01*.sh tests/cli/t03*.sh tests/cli/t060[1-4]*.sh; do
+	[ ! -f "$script" ] || echo "-l 600 asan/$(basename "$script" .sh)" \
+		"env NUMAPGO=$PWD/$B/asan/numapgo sh $script"
+done | run_parallel
+
 step 'programs that are hard on a preload object'
 # replay under the plan of another program, and under their own
 "$NUMAPGO" record -q -o "$results/cases.db" -- "$B/workloads/serial_init" 16 2 50 >/dev/null &&
