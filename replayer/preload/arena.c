@@ -16,9 +16,11 @@ struct slot {
 	uint32_t is_live;
 	uint32_t next; /* free list: slot number + 1 */
 	uint32_t class;
-	uint32_t object;     /* index in the table */
-	uint64_t mapped;     /* bytes from the slot's start that are mapped for use */
-	uint64_t total;      /* of these, used by the block and its header; whole pages */
+	uint32_t object;  /* index in the table */
+	uint64_t mapped;  /* bytes from the slot's start that are mapped for use */
+	uint64_t total;   /* of these, used by the block and its header; whole pages */
+	uint64_t touched; /* of these, may have content: the largest total since it was dropped */
+	uint64_t kept;    /* counted in kept_bytes, while the slot is free */
 	uint64_t placed_for; /* size that the policies were set for; 0: never */
 	uint32_t offset;     /* of the block in the slot */
 	uint8_t is_dirty;    /* free, with old content */
@@ -178,7 +180,7 @@ static bool map_slot(struct slot *slot, uint64_t need)
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0L) == -1)
 			continue;
 		slot->mapped = sizes[i];
-		slot->placed_for = 0;
+		slot->placed_for = slot->touched = 0;
 		slot->is_dirty = 0;
 		return true;
 	}
@@ -231,6 +233,13 @@ static void write_header(const struct slot *slot)
 	memcpy((void *)(start_of(slot) + header[0]), header, sizeof(header));
 }
 
+static void set_total(struct slot *slot, uint64_t total)
+{
+	slot->total = total;
+	if (slot->touched < total)
+		slot->touched = total;
+}
+
 static struct slot *take(const struct npg_wire_object *object, uint64_t total)
 {
 	uint32_t regions = (uint32_t)((total + NPG_REGION_BYTES - 1) / NPG_REGION_BYTES);
@@ -245,9 +254,8 @@ static struct slot *take(const struct npg_wire_object *object, uint64_t total)
 		}
 		slot->class = class;
 	}
-	if (slot->is_dirty)
-		__atomic_fetch_sub(&kept_bytes, slot->total, __ATOMIC_RELAXED);
-	slot->total = 0;
+	__atomic_fetch_sub(&kept_bytes, slot->kept, __ATOMIC_RELAXED);
+	slot->kept = 0;
 	if (slot->mapped < total && !map_slot(slot, total)) {
 		push(head_of(object->pool, class), slot);
 		return NULL;
@@ -271,7 +279,7 @@ void *npg_arena_alloc(const struct npg_wire_object *object, size_t size, size_t 
 	if (slot == NULL)
 		return NULL;
 	slot->offset = (uint32_t)offset;
-	slot->total = whole_pages(offset + size);
+	set_total(slot, whole_pages(offset + size));
 	slot->object = (uint32_t)(object - npg_state.objects);
 	place(slot, object, size);
 	block = (void *)(start_of(slot) + offset);
@@ -305,20 +313,32 @@ size_t npg_arena_size(const void *block)
 	return slot == NULL ? 0 : (size_t)slot->total - slot->offset;
 }
 
-/* Give the memory back, or keep it for the next block. */
+/* Keep the memory for the next block, if it is little; the program may have protected it. */
+static bool keep_content(struct slot *slot)
+{
+	if (slot->touched > KEEP_EACH ||
+	    mprotect((void *)start_of(slot), slot->mapped, PROT_READ | PROT_WRITE) != 0)
+		return false;
+	if (__atomic_add_fetch(&kept_bytes, slot->touched, __ATOMIC_RELAXED) > KEEP_BYTES) {
+		__atomic_fetch_sub(&kept_bytes, slot->touched, __ATOMIC_RELAXED);
+		return false;
+	}
+	slot->kept = slot->touched;
+	slot->is_dirty = 1;
+	return true;
+}
+
+/* Back to reserved address space: no memory, no page tables, nothing that the program set. */
 static void drop_content(struct slot *slot)
 {
-	slot->is_dirty = 1;
-	if (slot->total <= KEEP_EACH &&
-	    __atomic_add_fetch(&kept_bytes, slot->total, __ATOMIC_RELAXED) <= KEEP_BYTES)
-		return;
-	if (slot->total <= KEEP_EACH)
-		__atomic_fetch_sub(&kept_bytes, slot->total, __ATOMIC_RELAXED);
-	if (madvise((void *)start_of(slot), slot->total, MADV_DONTNEED) == 0) {
-		slot->is_dirty = 0;
+	npg_place_forget(start_of(slot), slot->mapped);
+	if (syscall(SYS_mmap, start_of(slot), slot->mapped, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0L) == -1) {
+		slot->is_dirty = 1; /* too many mappings: it stays as it is */
 		return;
 	}
-	slot->total = 0; /* locked memory: it stays, and is not counted as kept */
+	slot->mapped = slot->touched = slot->placed_for = 0;
+	slot->is_dirty = 0;
 }
 
 bool npg_arena_free(void *block)
@@ -329,7 +349,8 @@ bool npg_arena_free(void *block)
 	if (slot == NULL || !__atomic_compare_exchange_n(&slot->is_live, &live, 0, false,
 							 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
-	drop_content(slot);
+	if (!keep_content(slot))
+		drop_content(slot);
 	push(head_of(npg_state.objects[slot->object].pool, slot->class), slot);
 	return true;
 }
@@ -339,7 +360,7 @@ static void resize_here(struct slot *slot, uint64_t total)
 {
 	if (total < slot->total)
 		madvise((void *)(start_of(slot) + total), slot->total - total, MADV_DONTNEED);
-	slot->total = total;
+	set_total(slot, total);
 	write_header(slot);
 }
 

@@ -2,9 +2,9 @@
  * numapgo's own address range: planned heap objects live here, each in slots of whole 2 MiB
  * regions, so that objects with different policies share neither pages nor page-table pages.
  *
- * The range is reserved at once and costs nothing until used. A slot keeps its policies when it is
- * freed, and serves objects of the same pool again; of its memory up to 32 MiB in all is kept, the
- * rest goes back to the kernel. A block looks to the C library like one that it has mapped itself
+ * The range is reserved at once and costs nothing until used. A freed slot serves objects of the
+ * same pool again; up to 32 MiB in all are kept with their policies in free slots, the rest goes
+ * back to the kernel. A block looks to the C library like one that it has mapped itself
  * (struct malloc_chunk with IS_MMAPPED), so a free() that does not come here, as from a library
  * loaded with RTLD_DEEPBIND, does the right thing too.
  *

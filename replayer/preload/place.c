@@ -11,6 +11,7 @@
 
 static uint32_t nr_mappings; /* that this process' placing may have added */
 static uint32_t nr_listed;   /* live entries of this process */
+static uintptr_t listed_low = UINTPTR_MAX, listed_high; /* bounds of all that was ever listed */
 
 static bool take_mappings(uint32_t nr)
 {
@@ -30,6 +31,19 @@ static void give_mappings(uint32_t nr)
 	__atomic_fetch_sub(&nr_mappings, nr, __ATOMIC_RELAXED);
 }
 
+static void widen(uintptr_t start, uintptr_t end)
+{
+	uintptr_t low = __atomic_load_n(&listed_low, __ATOMIC_RELAXED);
+	uintptr_t high = __atomic_load_n(&listed_high, __ATOMIC_RELAXED);
+
+	while (start < low && !__atomic_compare_exchange_n(&listed_low, &low, start, true,
+							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	while (end > high && !__atomic_compare_exchange_n(&listed_high, &high, end, true,
+							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 /* Lists a range; the oldest entry that is over is used anew, a live one is never. */
 static void list(const struct npg_memory *memory, uintptr_t start, size_t size, uint32_t policy)
 {
@@ -42,6 +56,7 @@ static void list(const struct npg_memory *memory, uintptr_t start, size_t size, 
 	entry->pid = npg_thread_self()->pid;
 	entry->policy = policy;
 	entry->plan_index = memory->plan_index;
+	widen(start, start + size);
 	__atomic_store_n(&entry->start, start, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&nr_listed, 1, __ATOMIC_RELAXED);
 }
@@ -209,7 +224,9 @@ static struct npg_wire_placed *own_entry(uint32_t i, uintptr_t *start)
 
 void npg_place_forget(uintptr_t start, size_t size_bytes)
 {
-	if (__atomic_load_n(&nr_listed, __ATOMIC_RELAXED) == 0)
+	if (__atomic_load_n(&nr_listed, __ATOMIC_RELAXED) == 0 ||
+	    start >= __atomic_load_n(&listed_high, __ATOMIC_RELAXED) ||
+	    start + size_bytes <= __atomic_load_n(&listed_low, __ATOMIC_RELAXED))
 		return;
 	for (uint32_t i = 0; i < nr_entries(); i++) {
 		uintptr_t at;

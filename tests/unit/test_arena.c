@@ -191,8 +191,51 @@ static void test_recycling(void **state)
 	again = npg_arena_alloc(uniform, 40 * MIB, 16, false);
 	memset(again, 7, 40 * MIB);
 	assert_true(npg_arena_free(again)); /* too large to be kept: back to the kernel */
+	assert_ptr_equal(npg_arena_alloc(uniform, 40 * MIB, 16, false), again);
 	assert_false(is_resident(again + MIB));
+	assert_true(npg_arena_free(again));
 	assert_true(__atomic_load_n(&kept_bytes, __ATOMIC_RELAXED) <= KEEP_BYTES);
+}
+
+/* A block that is smaller than the one before it must not leave the rest of that one behind. */
+static void test_no_old_content(void **state)
+{
+	char *block = npg_arena_alloc(uniform, 7 * MIB, 16, false), *again;
+	uint64_t kept;
+
+	(void)state;
+	memset(block, 7, 7 * MIB);
+	assert_true(npg_arena_free(block)); /* kept */
+	again = npg_arena_alloc(uniform, (6 * MIB) + 4096, 16, false);
+	assert_ptr_equal(again, block);
+	kept = kept_bytes;
+	kept_bytes = KEEP_BYTES; /* no more is kept */
+	assert_true(npg_arena_free(again));
+	kept_bytes = kept;
+	again = npg_arena_alloc(uniform, 7 * MIB, 16, true);
+	assert_ptr_equal(again, block);
+	for (size_t i = 0; i < 7 * MIB; i++)
+		if (again[i] != 0)
+			fail_msg("old content at %zu", i);
+	assert_true(npg_arena_free(again));
+}
+
+/* What the program did to the pages of a block ends with the block, as it does at munmap(). */
+static void test_protected_pages(void **state)
+{
+	static const size_t sizes[] = { MIB, 20 * MIB };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		char *block = npg_arena_alloc(uniform, sizes[i], 4096, false);
+
+		memset(block, 1, sizes[i]);
+		assert_int_equal(mprotect(block + 8192, 4096, PROT_NONE), 0);
+		assert_true(npg_arena_free(block));
+		assert_ptr_equal(npg_arena_alloc(uniform, sizes[i], 4096, true), block);
+		memset(block, 2, sizes[i]);
+		assert_true(npg_arena_free(block));
+	}
 }
 
 static void test_alignment(void **state)
@@ -387,6 +430,8 @@ int main(void)
 		cmocka_unit_test(test_task_policy_is_restored),
 		cmocka_unit_test(test_partly_placed),
 		cmocka_unit_test(test_recycling),
+		cmocka_unit_test(test_no_old_content),
+		cmocka_unit_test(test_protected_pages),
 		cmocka_unit_test(test_alignment),
 		cmocka_unit_test(test_resizing),
 		cmocka_unit_test(test_foreign_free),
