@@ -227,21 +227,30 @@ struct launching {
 	struct npg_recorder_options recorder_options;
 	struct npg_hint hint;
 	struct npg_channel *channel;
+	struct npg_error why_no_agent; /* empty: there is one, or the program cannot have it */
 	char object[PATH_MAX];
 };
+
+/* Without the agent allocations are unknown; that is no reason not to run the program. */
+static bool begin_agent(const struct npg_record_options *o, struct launching *l)
+{
+	if (l->launch.why_no_preload != NULL)
+		return false;
+	if (open_channel(o, &l->channel, l->object, sizeof(l->object), &l->why_no_agent) == 0)
+		return true;
+	l->launch.why_no_preload = l->why_no_agent.text;
+	if (o->tell != NULL)
+		o->tell(true, l->why_no_agent.text);
+	return false;
+}
 
 static int prepare(const struct npg_record_options *o, char **argv, struct launching *l,
 		   struct npg_record_summary *s, struct npg_error *err)
 {
-	bool has_agent = l->launch.why_no_preload == NULL;
-	int ret = 0;
+	bool has_agent = begin_agent(o, l);
+	int ret = npg_launch_prepare(&l->launch, argv, has_agent ? l->object : NULL,
+				     has_agent ? npg_channel_variable(l->channel) : NULL, err);
 
-	if (has_agent)
-		ret = open_channel(o, &l->channel, l->object, sizeof(l->object), err);
-	l->launch.preloads_children = has_agent && o->children == NPG_CHILDREN_FOLLOW;
-	if (ret == 0)
-		ret = npg_launch_prepare(&l->launch, argv, has_agent ? l->object : NULL,
-					 has_agent ? npg_channel_variable(l->channel) : NULL, err);
 	if (ret < 0)
 		return ret;
 	npg_launch_forward_signals(&l->launch);
