@@ -61,9 +61,11 @@ static void set_weights(const double *share, int nr_nodes, struct npg_plan_range
 		divisor = a;
 		is_even &= range->weights[i] == range->weights[0];
 	}
-	for (int i = 0; i < range->nr_nodes; i++)
-		range->weights[i] =
-		    is_even ? 0 : (uint8_t)(range->weights[i] / (divisor > 0 ? divisor : 1));
+	for (int i = 0; i < range->nr_nodes; i++) {
+		unsigned reduced = range->weights[i] / (divisor > 0 ? divisor : 1);
+
+		range->weights[i] = (uint8_t)(is_even ? 0 : reduced);
+	}
 }
 
 static struct npg_plan_range range_of(const struct npg_analysis *a, size_t unit)

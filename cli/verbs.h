@@ -4,10 +4,18 @@
 
 #include "lib/command.h"
 
-#define NPG_VERBS                                                                                  \
-	NPG_VERB(doctor)                                                                           \
-	NPG_VERB(record) NPG_VERB(import) NPG_VERB(analyze) NPG_VERB(plan) NPG_VERB(replay)        \
-	    NPG_VERB(report) NPG_VERB(topo) NPG_VERB(sql)
+/* clang-format off */
+#define NPG_VERBS         \
+	NPG_VERB(doctor)  \
+	NPG_VERB(record)  \
+	NPG_VERB(import)  \
+	NPG_VERB(analyze) \
+	NPG_VERB(plan)    \
+	NPG_VERB(replay)  \
+	NPG_VERB(report)  \
+	NPG_VERB(topo)    \
+	NPG_VERB(sql)
+/* clang-format on */
 
 #define NPG_VERB(name) extern const struct npg_command npg_command_##name;
 NPG_VERBS

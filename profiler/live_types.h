@@ -186,6 +186,7 @@ struct npg_vma_event {
 	size_t build_id_size;
 };
 
+/* also space.c */
 void npg_space_mapped(struct npg_process *process, const struct npg_vma_event *event);
 void npg_space_unmapped(struct npg_process *process, uint64_t start, uint64_t end);
 struct npg_object *npg_object_new(struct npg_process *process, enum npg_object_kind kind,

@@ -31,6 +31,7 @@ struct npg_range_map {
 	uint32_t seed;
 };
 
+/** npg_range_map_init() - an empty map; @keep and @drop are called as ranges are split and die. */
 void npg_range_map_init(struct npg_range_map *map, void (*keep)(void *value),
 			void (*drop)(void *context, void *value), void *context);
 

@@ -70,7 +70,7 @@ static void test_share(void **state)
 	(void)state;
 	assert_true(fabs(npg_shrink_share(0, 0, 0.25, 4) - 0.25) < 1e-12); /* unseen page */
 	assert_true(fabs(npg_shrink_share(4, 4, 0.25, 4) - 0.625) < 1e-12);
-	assert_true(fabs(npg_shrink_share(4, 4, 0.25, INFINITY) - 0.25) < 1e-12);
+	assert_true(fabs(npg_shrink_share(4, 4, 0.25, (double)INFINITY) - 0.25) < 1e-12);
 }
 
 int main(void)
