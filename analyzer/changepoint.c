@@ -143,7 +143,7 @@ static void sum_bins(struct row *row)
 	for (unsigned i = 0; i < k; i++)
 		row->log_share[i] = log((double)all[i] / total);
 	row->alpha = 1.0 / k;
-	for (unsigned c = 0; c < TABLE_SIZE; c++)
+	for (unsigned c = 0; c < TABLE_SIZE && c <= total; c++)
 		row->table[c] = lgamma(row->alpha + c) - lgamma(row->alpha);
 }
 

@@ -148,8 +148,9 @@ static void print_result(const struct analyze *a)
 	print_predictions(an);
 	if (!an->leave)
 		puts("(plan: made from one half of the samples, scored on the other, both ways)");
+	puts("(assumed: each busy thread has one cache line under way at any time)");
 	if (!npg_walks_are_sampled(p))
-		puts("(page walks are assumed from the pages used: no source sampled TLB misses)");
+		puts("(assumed: page walks from the pages used, as no source sampled TLB misses)");
 	if (an->leave)
 		npg_text_wrap(0, 2, "%s: leave everything as it is; %s", a->path, an->leave_reason);
 	else

@@ -25,8 +25,8 @@ struct npg_search {
 void npg_solver_thread_cost(struct npg_search *search);
 
 /**
- * npg_solver_assign_threads() - threads to allowed nodes of least thread_cost, at most as many busy
- * threads per node as it has CPUs (scaled up evenly if there are too few CPUs).
+ * npg_solver_assign_threads() - threads to allowed nodes of least thread_cost, busy threads up to
+ * npg_solver_capacity().
  *
  * Return: 1 if any thread moved, 0 if not, -ENOMEM.
  */
@@ -52,7 +52,11 @@ NPG_MUST_CHECK int npg_solver_place_memory(struct npg_search *search);
  */
 void npg_solver_set_spread(struct npg_search *search);
 
-/** npg_solver_capacity() - busy threads that a node can take. */
+/**
+ * npg_solver_capacity() - busy threads that a node can take: its part of them by its part of the
+ * allowed CPUs. Fewer nodes are tried as such; filling one of two nodes and putting all memory
+ * there would rest on a guess of the bandwidth that the threads need.
+ */
 int npg_solver_capacity(const struct npg_cost *cost, const bool *allowed, size_t nr_busy, int node);
 
 /** npg_solver_nr_busy() - threads that need a CPU of their own. */

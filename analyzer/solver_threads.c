@@ -35,13 +35,9 @@ bool npg_solver_fits_cpus(const struct npg_cost *cost, size_t nr_threads, const 
 
 int npg_solver_capacity(const struct npg_cost *cost, const bool *allowed, size_t nr_busy, int node)
 {
-	int cpus = nr_cpus_of(cost, allowed);
-
 	if (!allowed[node])
 		return 0;
-	if (nr_busy <= (size_t)cpus)
-		return cost->nr_cpus[node];
-	return (int)ceil((double)nr_busy * cost->nr_cpus[node] / cpus);
+	return (int)ceil((double)nr_busy * cost->nr_cpus[node] / nr_cpus_of(cost, allowed));
 }
 
 void npg_solver_spread(const struct npg_cost *cost, size_t nr_threads, const double *busy,
