@@ -14,6 +14,9 @@
 #include "lib/recording.h"
 #include "lib/topology.h"
 
+/* not inlined: each call has an error text, and frames are to stay small */
+#define SYNTHETIC static __attribute__((noinline, unused))
+
 enum { CLOCK = 1, FAULT = 2, HINT = 3, LOADS = 4, TLB = 5 }; /* ids of sources */
 
 struct synthetic {
@@ -26,7 +29,7 @@ struct synthetic {
 	int64_t next_address;
 };
 
-static inline void must(bool is_true, const char *what)
+SYNTHETIC void must(bool is_true, const char *what)
 {
 	if (!is_true) {
 		fprintf(stderr, "synthetic recording: %s\n", what);
@@ -34,7 +37,7 @@ static inline void must(bool is_true, const char *what)
 	}
 }
 
-static inline void sql(struct synthetic *s, const char *text)
+SYNTHETIC void sql(struct synthetic *s, const char *text)
 {
 	struct npg_error err;
 
@@ -42,7 +45,7 @@ static inline void sql(struct synthetic *s, const char *text)
 		must(false, err.text);
 }
 
-static inline uint64_t below(struct synthetic *s, uint64_t limit)
+SYNTHETIC uint64_t below(struct synthetic *s, uint64_t limit)
 {
 	s->random ^= s->random << 13;
 	s->random ^= s->random >> 7;
@@ -51,7 +54,7 @@ static inline uint64_t below(struct synthetic *s, uint64_t limit)
 }
 
 /* A main thread '0', id 1, and @nr_workers threads '0.0', ..., ids 2, ..., each busy. */
-static inline void synthetic_begin(struct synthetic *s, int nr_workers)
+SYNTHETIC void synthetic_begin(struct synthetic *s, int nr_workers)
 {
 	struct npg_error err;
 	char text[256];
@@ -102,7 +105,7 @@ static inline void synthetic_begin(struct synthetic *s, int nr_workers)
 }
 
 /* Call site @id: main calls xmalloc calls malloc. */
-static inline void synthetic_site(struct synthetic *s, int id)
+SYNTHETIC void synthetic_site(struct synthetic *s, int id)
 {
 	char text[512];
 
@@ -123,7 +126,7 @@ struct synthetic_object {
 };
 
 /* Returns its id; objects lie 16 bytes behind a page border, as malloc's do. */
-static inline int synthetic_object(struct synthetic *s, struct synthetic_object o)
+SYNTHETIC int synthetic_object(struct synthetic *s, struct synthetic_object o)
 {
 	struct npg_error err;
 	int id = ++s->nr_objects;
@@ -154,7 +157,7 @@ static inline int synthetic_object(struct synthetic *s, struct synthetic_object 
 }
 
 /* Address of an object's first byte. */
-static inline int64_t address_of(struct synthetic *s, int object)
+SYNTHETIC int64_t address_of(struct synthetic *s, int object)
 {
 	struct npg_error err;
 	char text[96];
@@ -166,8 +169,8 @@ static inline int64_t address_of(struct synthetic *s, int object)
 }
 
 /* A sample at an address; object 0: none matches. */
-static inline void synthetic_sample(struct synthetic *s, int source, int thread, int object,
-				    int64_t address, int64_t time_ns)
+SYNTHETIC void synthetic_sample(struct synthetic *s, int source, int thread, int object,
+				int64_t address, int64_t time_ns)
 {
 	static const int64_t weights[] = { 0, 1000000, 1, 1, 5000, 5000 };
 	struct npg_error err;
@@ -184,8 +187,8 @@ static inline void synthetic_sample(struct synthetic *s, int source, int thread,
 }
 
 /* Thread 1 touches every @step-th page of an object first, in the first second. */
-static inline void synthetic_touch(struct synthetic *s, int object, int thread, int64_t size,
-				   int64_t step)
+SYNTHETIC void synthetic_touch(struct synthetic *s, int object, int thread, int64_t size,
+			       int64_t step)
 {
 	int64_t start = address_of(s, object);
 
@@ -193,7 +196,7 @@ static inline void synthetic_touch(struct synthetic *s, int object, int thread, 
 		synthetic_sample(s, FAULT, thread, object, start + page * 4096, 1000 * page);
 }
 
-static inline void synthetic_end(struct synthetic *s)
+SYNTHETIC void synthetic_end(struct synthetic *s)
 {
 	struct npg_error err;
 
@@ -205,7 +208,7 @@ static inline void synthetic_end(struct synthetic *s)
 	npg_recording_close(&s->recording);
 }
 
-static inline struct npg_profile *synthetic_load(struct synthetic *s, const char *process)
+SYNTHETIC struct npg_profile *synthetic_load(struct synthetic *s, const char *process)
 {
 	struct npg_profile_options options = { process };
 	struct npg_profile *profile = NULL;
@@ -220,14 +223,14 @@ static inline struct npg_profile *synthetic_load(struct synthetic *s, const char
 	return profile;
 }
 
-static inline void synthetic_remove(struct synthetic *s)
+SYNTHETIC void synthetic_remove(struct synthetic *s)
 {
 	unlink(s->path);
 	rmdir(s->directory);
 }
 
 /* @nr_nodes nodes of @cpus CPUs and @memory_mib MiB, remote latency twice the local one. */
-static inline struct npg_topology *synthetic_machine(int nr_nodes, int cpus, int memory_mib)
+SYNTHETIC struct npg_topology *synthetic_machine(int nr_nodes, int cpus, int memory_mib)
 {
 	struct npg_topology *topology = NULL;
 	struct npg_error err;

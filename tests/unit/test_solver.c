@@ -68,7 +68,7 @@ static void end(struct fixture *f)
 
 static void test_private_memory_is_local(void **state)
 {
-	struct fixture f;
+	static struct fixture f;
 
 	(void)state;
 	begin(&f, 4, 2, 1024, 4);
@@ -87,7 +87,7 @@ static void test_private_memory_is_local(void **state)
 
 static void test_sharing_threads_come_together(void **state)
 {
-	struct fixture f;
+	static struct fixture f;
 
 	(void)state;
 	begin(&f, 4, 2, 1024, 8); /* pairs 0+1, 2+3, ... share; 2 CPUs per node */
@@ -102,7 +102,7 @@ static void test_sharing_threads_come_together(void **state)
 
 static void test_shared_memory_is_kept_near(void **state)
 {
-	struct fixture f;
+	static struct fixture f;
 
 	(void)state;
 	begin(&f, 4, 4, 1024, 4); /* all fit on one node: everything local there */
@@ -116,7 +116,7 @@ static void test_shared_memory_is_kept_near(void **state)
 
 static void test_shared_memory_is_interleaved(void **state)
 {
-	struct fixture f;
+	static struct fixture f;
 
 	(void)state;
 	begin(&f, 4, 1, 1024, 4); /* one CPU per node: threads on all of them */
@@ -133,7 +133,7 @@ static void test_shared_memory_is_interleaved(void **state)
 static void test_cpus_are_not_overcommitted(void **state)
 {
 	int count[4] = { 0 };
-	struct fixture f;
+	static struct fixture f;
 
 	(void)state;
 	begin(&f, 4, 2, 1024, 8);
@@ -151,7 +151,7 @@ static void test_cpus_are_not_overcommitted(void **state)
 static void test_memory_capacity(void **state)
 {
 	uint64_t used[2] = { 0 };
-	struct fixture f;
+	static struct fixture f;
 
 	(void)state;
 	begin(&f, 2, 2, 64, 1); /* one thread, 100 MiB, 64 MiB per node */
@@ -173,7 +173,7 @@ static void test_memory_capacity(void **state)
 
 static void test_following_units(void **state)
 {
-	struct fixture f;
+	static struct fixture f;
 
 	(void)state;
 	begin(&f, 2, 1, 1024, 2);
@@ -186,7 +186,7 @@ static void test_following_units(void **state)
 
 static void test_max_nodes_and_repeats(void **state)
 {
-	struct fixture f;
+	static struct fixture f;
 	int first[8];
 
 	(void)state;
@@ -204,7 +204,7 @@ static void test_max_nodes_and_repeats(void **state)
 
 static void test_makespan(void **state)
 {
-	struct fixture f;
+	static struct fixture f;
 
 	(void)state;
 	/* thread 0 alone is slow; throughput alone would not mind where its memory is */
@@ -219,7 +219,7 @@ static void test_makespan(void **state)
 
 static void test_no_cpus(void **state)
 {
-	struct fixture f;
+	static struct fixture f;
 	struct npg_solution s = { 0 };
 
 	(void)state;
@@ -231,7 +231,7 @@ static void test_no_cpus(void **state)
 
 static void test_spread(void **state)
 {
-	struct fixture f;
+	static struct fixture f;
 	int node[6];
 
 	(void)state;
