@@ -45,6 +45,8 @@ int npg_perf_event_explain(int error, const char *name, struct npg_error *err)
 		    "seccomp filter; start the container with a profile that allows "
 		    "it (docker: --security-opt seccomp=FILE, or --cap-add PERFMON)",
 		    name);
+	case ESRCH:
+		return npg_error_set(err, -error, "%s: the process has ended", name);
 	case EMFILE:
 	case ENFILE:
 		return npg_error_set(err, -error,
@@ -215,6 +217,7 @@ static int open_everywhere(struct npg_perf_session *session, enum npg_perf_event
 			   const pid_t *tasks, bool is_exec_pending)
 {
 	struct perf_event_attr attr = { 0 };
+	size_t nr_open = 0;
 	int ret = 0;
 
 	set_common(session, is_exec_pending, &attr);
@@ -223,9 +226,12 @@ static int open_everywhere(struct npg_perf_session *session, enum npg_perf_event
 	for (size_t i_task = 0; i_task < session->nr_tasks && ret == 0; i_task++)
 		for (size_t i_cpu = 0; i_cpu < session->nr_cpus && ret == 0; i_cpu++) {
 			ret = open_on_cpu(session, &attr, tasks[i_task], i_task, i_cpu, event);
-			if (ret == -ESRCH && i_task > 0)
-				ret = 0; /* a thread that ended meanwhile */
+			nr_open += ret == 0;
+			if (ret == -ESRCH)
+				ret = 0; /* a thread that has ended */
 		}
+	if (ret == 0 && nr_open == 0)
+		ret = -ESRCH;
 	if (ret < 0) {
 		close_event(session, event);
 		unmap_if_unused(session);

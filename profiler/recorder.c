@@ -178,13 +178,15 @@ void npg_recorder_wait(struct npg_recorder *r, int fd, int timeout_ms)
 	}
 	if (fd >= 0)
 		fds[nr++] = (struct pollfd){ .fd = fd, .events = POLLIN };
-	for (size_t i = 0; i < r->perf.nr_cpus && r->perf.has_ring; i++) {
+	for (size_t i = 0; i < r->perf.nr_cpus && !r->has_ended_tasks; i++) {
 		int ring = npg_perf_session_ring_fd(&r->perf, i);
 
 		if (ring >= 0)
 			fds[nr++] = (struct pollfd){ .fd = ring, .events = POLLIN };
 	}
 	poll(fds, nr, timeout_ms);
+	for (nfds_t i = fd >= 0 ? 1 : 0; i < nr; i++)
+		r->has_ended_tasks |= (fds[i].revents & POLLHUP) != 0;
 	free(fds);
 }
 

@@ -41,6 +41,7 @@ struct npg_recorder {
 	uint64_t fault_cost_ns;      /* of one fault sample in the program's time */
 	struct npg_error perf_error; /* why there are no events; empty: there are */
 	uint64_t nr_malformed;
+	bool has_ended_tasks; /* polling their rings would return at once, for ever */
 	uint64_t committed_ns;
 	int64_t start_ns;
 	int status; /* 0, or the failure that ended the recording */
