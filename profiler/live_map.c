@@ -67,7 +67,6 @@ void npg_live_map_attach(struct npg_live_map *live, pid_t pid, int64_t time_ns)
 	live->now_ns = time_ns;
 	if (process == NULL)
 		return;
-	npg_space_read_maps(process, time_ns);
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
@@ -78,6 +77,7 @@ void npg_live_map_attach(struct npg_live_map *live, pid_t pid, int64_t time_ns)
 	}
 	if (dir != NULL)
 		closedir(dir);
+	npg_space_read_maps(process, time_ns);
 }
 
 static void on_mmap(struct npg_live_map *live, const struct npg_perf_record *record)

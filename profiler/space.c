@@ -416,17 +416,33 @@ void npg_space_copy(struct npg_process *child, const struct npg_process *parent)
 	child->was_maps_read = parent->was_maps_read;
 }
 
+/* By any living thread: a main thread that has ended shows no memory any more. */
+static int read_maps_text(const struct npg_process *process, char **text, size_t *length)
+{
+	char path[64];
+
+	for (const struct npg_thread *t = process->threads; t != NULL; t = t->next) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", (int)process->pid,
+			 (int)t->tid);
+		if (t->end_ns != NPG_NULL || npg_proc_read_all(path, text, length) < 0)
+			continue;
+		if (*length > 0)
+			return 0;
+		free(*text);
+	}
+	return -ESRCH;
+}
+
 void npg_space_read_maps(struct npg_process *process, int64_t time_ns)
 {
-	char path[64], name[4096], *text;
+	char name[4096], *text;
 	size_t length, position = 0;
 	struct npg_maps_entry entry;
 	int ret;
 
 	process->was_maps_read = true;
 	process->maps_read_ns = time_ns;
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)process->pid);
-	if (npg_proc_read_all(path, &text, &length) < 0)
+	if (read_maps_text(process, &text, &length) < 0)
 		return;
 	while ((ret = npg_maps_next(text, length, &position, &entry)) != 0) {
 		struct npg_vma_event event = { .start = entry.start,
