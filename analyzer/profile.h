@@ -82,7 +82,7 @@ struct npg_profile_thread {
 	uint64_t start_offset_bytes;
 	double cpu_ns; /* 0: not known */
 	double samples;
-	double busy;       /* CPUs that it kept busy, 0..1 */
+	double busy;       /* CPUs that it wants, 0..1: of the busiest thread's time */
 	int recorded_node; /* the system's number of the node where it ran most, or NPG_NONE */
 };
 
@@ -146,7 +146,6 @@ struct npg_profile {
 	const char *thp_mode;
 	uint64_t page_bytes;
 	bool is_complete;
-	double wall_ns;
 	double program_cpu_ns, recorder_cpu_ns, interrupt_ns; /* negative: not known */
 	size_t nr_sources;
 	struct npg_profile_source *sources;

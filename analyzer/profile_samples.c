@@ -426,21 +426,24 @@ static int finish_accesses(struct npg_profile *p)
 	return settle_starts(p);
 }
 
-/* CPUs that each thread kept busy: its CPU time, else its samples against the busiest thread's. */
+/*
+ * CPUs that each thread wants: its CPU time, or its samples, against the busiest thread's. Not
+ * against the time that passed: on a loaded machine a busy thread gets little of that, and threads
+ * that wait for each other at barriers still want to run at once.
+ */
 static void set_busy(struct npg_profile *p)
 {
-	double most_samples = 0.0, most_cpu = 0.0, wall;
+	double most_samples = 0.0, most_cpu = 0.0;
 
 	for (size_t t = 0; t < p->nr_threads; t++) {
 		most_samples = fmax(most_samples, p->threads[t].samples);
 		most_cpu = fmax(most_cpu, p->threads[t].cpu_ns);
 	}
-	wall = p->wall_ns > most_cpu ? p->wall_ns : most_cpu;
 	for (size_t t = 0; t < p->nr_threads; t++) {
 		struct npg_profile_thread *thread = &p->threads[t];
 
-		if (wall > 0.0)
-			thread->busy = thread->cpu_ns / wall;
+		if (most_cpu > 0.0)
+			thread->busy = thread->cpu_ns / most_cpu;
 		else if (most_samples > 0.0)
 			thread->busy = thread->samples / most_samples;
 	}

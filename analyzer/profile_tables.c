@@ -319,8 +319,6 @@ static int run_row(struct npg_loader *l, struct npg_stmt *stmt)
 	p->program_cpu_ns = real_or(stmt, 1, -1.0);
 	p->recorder_cpu_ns = real_or(stmt, 2, -1.0);
 	p->interrupt_ns = real_or(stmt, 3, -1.0);
-	if (npg_stmt_column_type(stmt, 5) != NPG_DB_NULL)
-		p->wall_ns = npg_stmt_column_real(stmt, 5) - npg_stmt_column_real(stmt, 4);
 	return 0;
 }
 
@@ -435,8 +433,8 @@ int npg_profile_load_program(struct npg_loader *loader, struct npg_error *err)
 	};
 	static const char *const formats[] = {
 		"SELECT pid, exe_id, agent, run_id FROM process WHERE id = ",
-		"SELECT command_id, program_cpu_ns, recorder_cpu_ns, interrupt_ns, start_ns, "
-		"end_ns FROM run WHERE id = ",
+		"SELECT command_id, program_cpu_ns, recorder_cpu_ns, interrupt_ns FROM run WHERE "
+		"id = ",
 		"SELECT hwloc_xml, fingerprint, page_size_bytes, thp_mode FROM machine "
 		"WHERE run_id = ",
 		"SELECT cpu, node FROM cpu WHERE run_id = ",

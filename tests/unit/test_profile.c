@@ -53,13 +53,35 @@ static void test_samples_are_counted(void **state)
 	assert_true(fabs(p->sources[0].seen - 40.0) < 1e-9);
 	assert_true(fabs(p->sources[0].matched - 30.0) < 1e-9);
 	assert_true(fabs(p->threads[1].samples - 20.0) < 1e-9);
-	assert_true(fabs(p->threads[1].busy - 0.95) < 1e-9);
+	assert_true(fabs(p->threads[1].busy - 1.0) < 1e-9);
 	for (size_t i = 0; i < p->nr_accesses; i++)
 		assert_int_equal(p->accesses[i].page, 2);
 	assert_true(fabs(weight_of(p, 0) - 30.0) < 1e-3);
 	assert_true(p->is_complete);
 	assert_true(p->access_is_time);
 	assert_true(fabs(p->access_scale - 1e6) < 1e-3);
+	npg_profile_free(p);
+	synthetic_remove(&s);
+}
+
+/* On a loaded machine a busy thread gets little of the time that passes: it stays a busy one. */
+static void test_little_cpu_time_is_still_busy(void **state)
+{
+	struct npg_profile *p;
+	struct synthetic s;
+	int object;
+
+	(void)state;
+	synthetic_begin(&s, 2);
+	object = heap(&s, 1);
+	for (int i = 0; i < 20; i++)
+		synthetic_sample(&s, CLOCK, 2 + i % 2, object, address_of(&s, object), 5000000000);
+	sql(&s, "UPDATE thread SET cpu_ns = CASE path WHEN '0' THEN 800000 ELSE 80000000 END");
+	synthetic_end(&s); /* a run of 10 s */
+	p = synthetic_load(&s, NULL);
+	assert_true(p->threads[0].busy < 0.05);
+	assert_true(fabs(p->threads[1].busy - 1.0) < 1e-9);
+	assert_true(fabs(p->threads[2].busy - 1.0) < 1e-9);
 	npg_profile_free(p);
 	synthetic_remove(&s);
 }
@@ -232,6 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_samples_are_counted),
+		cmocka_unit_test(test_little_cpu_time_is_still_busy),
 		cmocka_unit_test(test_hints_do_not_weigh),
 		cmocka_unit_test(test_hardware_is_preferred),
 		cmocka_unit_test(test_start_up_is_recognised),
