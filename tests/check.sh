@@ -86,13 +86,12 @@ for script in tests/cli/t01*.sh tests/cli/t03*.sh tests/cli/t060[1-4]*.sh; do
 done | run_parallel
 
 step 'programs that are hard on a preload object'
-# replay under the plan of another program, and under their own
+# replay here under the plan of another program; tests/cli has them under plans of their own
 "$NUMAPGO" record -q -o "$results/cases.db" -- "$B/workloads/serial_init" 16 2 50 >/dev/null &&
 	"$NUMAPGO" analyze -q --machine 4-small -o "$results/cases.plan" "$results/cases.db" >/dev/null
 run_parallel <<-END
 	-l 900 cases/record sh tests/cases/run-all.sh $NUMAPGO record -q -o $PWD/$results/case.db --
 	-l 900 cases/replay sh tests/cases/run-all.sh $NUMAPGO replay -q --plan $PWD/$results/cases.plan --
-	-l 900 cases/replay-own sh tests/cases/run-all.sh sh $PWD/tests/replay_own.sh $NUMAPGO $PWD/$results/cases.plan
 END
 
 step 'result'
