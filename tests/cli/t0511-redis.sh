@@ -21,8 +21,8 @@ program() # OUTPUT-DIRECTORY PREFIX...
 		i=$((i + 1))
 	done
 	client --pipe <"$tmp/commands" >"$directory/filled"
-	timeout 60 redis-benchmark -s "$tmp/socket" -q -n 100000 -c 8 -P 16 -t get,incr,lpush,lrange_100 \
-		>/dev/null 2>&1
+	timeout 300 redis-benchmark -s "$tmp/socket" -q -n 40000 -c 8 -P 16 -t get,incr,lpush,lrange_100 \
+		>"$tmp/benchmark" 2>&1 || echo "redis-benchmark did not end"
 	client dbsize
 	client debug digest
 	client shutdown nosave
