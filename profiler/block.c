@@ -59,8 +59,9 @@ void npg_function_release(struct npg_function *function)
 	*function = (struct npg_function){ 0 };
 }
 
-/* Calls @visit for each direct branch, until it says stop; gives the offset behind that one. */
-static size_t next_branch(const struct npg_function *function, size_t at, int64_t *target)
+/* The next direct branch from @at on; gives the offset behind it, 0 if there is none. */
+static size_t next_branch(const struct npg_function *function, size_t at, int64_t *target,
+			  bool *is_conditional)
 {
 	struct npg_effect effect;
 
@@ -71,15 +72,17 @@ static size_t next_branch(const struct npg_function *function, size_t at, int64_
 		at += effect.length;
 		if (effect.flow == NPG_FLOW_CONDITIONAL || effect.flow == NPG_FLOW_JUMP) {
 			*target = (int64_t)from + effect.target;
+			*is_conditional = effect.flow == NPG_FLOW_CONDITIONAL;
 			return at;
 		}
 	}
 	return 0;
 }
 
-size_t npg_function_next_exit(const struct npg_function *function, size_t at, int64_t *target)
+size_t npg_function_next_exit(const struct npg_function *function, size_t at, int64_t *target,
+			      bool *is_conditional)
 {
-	while ((at = next_branch(function, at, target)) != 0)
+	while ((at = next_branch(function, at, target, is_conditional)) != 0)
 		if (*target < 0 || (uint64_t)*target >= function->size_bytes)
 			return at;
 	return 0;
@@ -88,10 +91,11 @@ size_t npg_function_next_exit(const struct npg_function *function, size_t at, in
 void npg_function_add_targets(struct npg_function *function, const struct npg_function *other,
 			      int64_t distance)
 {
+	bool is_conditional;
 	int64_t target;
 	size_t at = 0;
 
-	while ((at = next_branch(other, at, &target)) != 0)
+	while ((at = next_branch(other, at, &target, &is_conditional)) != 0)
 		mark_target(function, target + distance);
 }
 

@@ -65,10 +65,12 @@ NPG_MUST_CHECK int npg_function_init(const void *code, size_t size_bytes,
  * that the compiler moved away may branch back into its middle.
  * @at: offset to go on from; begin with 0.
  * @target: of the branch, relative to the function's first byte.
+ * @is_conditional: of the branch.
  *
  * Return: the offset to go on from next time; 0 when there is none left.
  */
-size_t npg_function_next_exit(const struct npg_function *function, size_t at, int64_t *target);
+size_t npg_function_next_exit(const struct npg_function *function, size_t at, int64_t *target,
+			      bool *is_conditional);
 
 /**
  * npg_function_add_targets() - mark the branches of other code that lead into the function.

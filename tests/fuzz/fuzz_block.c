@@ -7,6 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct npg_function function;
 	struct npg_recovery recovery;
+	bool is_conditional;
 	int64_t target;
 	size_t at = 0;
 
@@ -14,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	for (size_t i = 0; i < size; i++)
 		npg_function_recover(&function, i, &recovery);
-	while ((at = npg_function_next_exit(&function, at, &target)) != 0)
+	while ((at = npg_function_next_exit(&function, at, &target, &is_conditional)) != 0)
 		npg_function_add_targets(&function, &function, target);
 	npg_function_release(&function);
 	return 0;

@@ -160,14 +160,16 @@ static void counts_branches_from_elsewhere(void **state)
 	const unsigned char *cold = CODE(0xe9, 0xfe, 0xfe, 0xff, 0xff); /* 0x100 + 5 - 0x102 = 3 */
 	struct npg_function function, other;
 	struct npg_recovery recovery;
+	bool is_conditional = false;
 	int64_t target = 0;
 
 	(void)state;
 	assert_int_equal(npg_function_init(code, 10, &function), 0);
 	assert_int_equal(npg_function_init(cold, 5, &other), 0);
-	assert_int_equal(npg_function_next_exit(&function, 0, &target), 10);
+	assert_int_equal(npg_function_next_exit(&function, 0, &target, &is_conditional), 10);
 	assert_int_equal(target, 0x100);
-	assert_int_equal(npg_function_next_exit(&function, 10, &target), 0);
+	assert_true(is_conditional);
+	assert_int_equal(npg_function_next_exit(&function, 10, &target, &is_conditional), 0);
 	npg_function_recover(&function, 3, &recovery);
 	assert_int_equal(recovery.way, NPG_RECOVERY_BACKWARD);
 	npg_function_add_targets(&function, &other, 0x100);
