@@ -83,10 +83,10 @@ static void print_input(const struct analyze *a)
 	char percent[NPG_TEXT_SIZE];
 	double all, share = matched_share(p, &all);
 
-	npg_text_wrap(0, 2, "%s: %s of %.0f address samples match an object, %zu threads",
+	npg_text_wrap(stdout, 0, 2, "%s: %s of %.0f address samples match an object, %zu threads",
 		      p->command[0] != '\0' ? p->command : p->program,
 		      npg_text_percent(share, percent), all, p->nr_threads);
-	npg_text_wrap(0, 2, "machine %s: %d nodes; latencies: %s; bandwidths: %s", t->name,
+	npg_text_wrap(stdout, 0, 2, "machine %s: %d nodes; latencies: %s; bandwidths: %s", t->name,
 		      t->nr_nodes,
 		      a->analysis->cost->latency_is_estimate
 			  ? "estimated from firmware distances, which are no latencies"
@@ -96,7 +96,7 @@ static void print_input(const struct analyze *a)
 			  : (t->bandwidth_origin != NULL ? t->bandwidth_origin : "given"));
 	if (p->nr_start_samples > 0.0 && npg_start_weight(p) < 1.0) {
 		npg_text_wrap(
-		    0, 2,
+		    stdout, 0, 2,
 		    "start-up: %.0f samples of initialisation, weighted down to 5 %% of the "
 		    "others",
 		    p->nr_start_samples);
@@ -152,10 +152,11 @@ static void print_result(const struct analyze *a)
 	if (!npg_walks_are_sampled(p))
 		puts("(assumed: page walks from the pages used, as no source sampled TLB misses)");
 	if (an->leave)
-		npg_text_wrap(0, 2, "%s: leave everything as it is; %s", a->path, an->leave_reason);
+		npg_text_wrap(stdout, 0, 2, "%s: leave everything as it is; %s", a->path,
+			      an->leave_reason);
 	else
 		npg_text_wrap(
-		    0, 2,
+		    stdout, 0, 2,
 		    "%s: %zu threads on %d of %d nodes, %zu objects (%s) placed; saves %.1f "
 		    "+- %.1f %% of the memory time of first touch",
 		    a->path, a->plan->nr_threads, an->solution.nr_nodes_used, an->cost->nr_nodes,

@@ -57,13 +57,14 @@ static void print_head(const struct npg_plan *plan, const char *path)
 	char before[NPG_TEXT_SIZE], after[NPG_TEXT_SIZE];
 	const struct npg_plan_prediction *first = NULL, *last = NULL;
 
-	npg_text_wrap(0, 2, "%s: for %s on machine %s (%d nodes), objective %s, made from %s", path,
+	npg_text_wrap(stdout, 0, 2,
+		      "%s: for %s on machine %s (%d nodes), objective %s, made from %s", path,
 		      plan->command != NULL ? plan->command : plan->program,
 		      plan->machine != NULL ? plan->machine : "unknown", plan->nr_nodes,
 		      plan->objective != NULL ? plan->objective : "throughput",
 		      plan->recording != NULL ? plan->recording : "an unknown recording");
 	if (plan->leave) {
-		npg_text_wrap(0, 2, "leave everything as it is: %s",
+		npg_text_wrap(stdout, 0, 2, "leave everything as it is: %s",
 			      plan->leave_reason != NULL ? plan->leave_reason : "no reason given");
 		return;
 	}
@@ -75,9 +76,9 @@ static void print_head(const struct npg_plan *plan, const char *path)
 	}
 	if (first == NULL || last == NULL)
 		return;
-	npg_text_wrap(0, 2, "predicted: %s local instead of %s", npg_text_percent(last->lar, after),
-		      npg_text_percent(first->lar, before));
-	npg_text_wrap(0, 2, "           memory time %s instead of %s",
+	npg_text_wrap(stdout, 0, 2, "predicted: %s local instead of %s",
+		      npg_text_percent(last->lar, after), npg_text_percent(first->lar, before));
+	npg_text_wrap(stdout, 0, 2, "           memory time %s instead of %s",
 		      npg_text_ns(last->memory_ns, after), npg_text_ns(first->memory_ns, before));
 }
 

@@ -208,7 +208,7 @@ static void print_object(const struct explain *e, const struct npg_plan_object *
 {
 	char what[512], size[NPG_TEXT_SIZE], share[NPG_TEXT_SIZE], where[256];
 
-	npg_text_wrap(0, 2, "%s: %s, %s of the samples, confidence %.2f",
+	npg_text_wrap(stdout, 0, 2, "%s: %s, %s of the samples, confidence %.2f",
 		      npg_plan_describe_object(o, what, sizeof(what)),
 		      npg_text_bytes(o->size_bytes, size), npg_text_percent(o->share, share),
 		      o->confidence);
@@ -219,7 +219,7 @@ static void print_object(const struct explain *e, const struct npg_plan_object *
 	else
 		printf("  placed: %zu ranges, see 'numapgo plan show'\n", o->nr_ranges);
 	fputs("  why: ", stdout);
-	npg_text_wrap(7, 7, "%s", o->reason != NULL ? o->reason : "the plan does not say");
+	npg_text_wrap(stdout, 7, 7, "%s", o->reason != NULL ? o->reason : "the plan does not say");
 	if (v->is_found)
 		print_evidence(e->plan, v);
 	putchar('\n');
@@ -320,7 +320,7 @@ int npg_plan_print_explanation(const struct plan_options *options, const struct 
 	int status = NPG_EXIT_FAILED, ret = find_tables(&e, options->database, &err);
 
 	if (ret == 0 && list == NULL && plan->leave)
-		npg_text_wrap(0, 2, "%s: leave everything as it is: %s", path,
+		npg_text_wrap(stdout, 0, 2, "%s: leave everything as it is: %s", path,
 			      plan->leave_reason != NULL ? plan->leave_reason : "no reason given");
 	if (ret == 0)
 		ret = explain_objects(&e, plan->leave ? NULL : wanted, list, &err);

@@ -39,7 +39,7 @@ static void print_quality_phrase(const struct npg_report *r)
 {
 	char percent[NPG_TEXT_SIZE], overhead[NPG_TEXT_SIZE];
 
-	npg_text_wrap(0, 2, "%s of %.0f address samples match an object%s%s%s",
+	npg_text_wrap(stdout, 0, 2, "%s of %.0f address samples match an object%s%s%s",
 		      npg_text_percent(r->matched_share, percent), r->nr_seen,
 		      r->overhead >= 0.0 ? "; recording cost " : "",
 		      r->overhead >= 0.0 ? npg_text_percent(r->overhead, overhead) : "",
@@ -54,7 +54,7 @@ static void print_verdict(const struct npg_report *r)
 	char before[NPG_TEXT_SIZE], after[NPG_TEXT_SIZE], t0[NPG_TEXT_SIZE], t1[NPG_TEXT_SIZE];
 	const struct npg_score *first, *plan;
 
-	npg_text_wrap(0, 2, "%s%s", p->command[0] != '\0' ? p->command : p->program,
+	npg_text_wrap(stdout, 0, 2, "%s%s", p->command[0] != '\0' ? p->command : p->program,
 		      p->is_complete ? "" : " (incomplete recording)");
 	if (a == NULL) {
 		puts("There is no address sample, so nothing can be said about its accesses.");
@@ -63,19 +63,19 @@ static void print_verdict(const struct npg_report *r)
 	first = &a->predictions[NPG_ALTERNATIVE_FIRST_TOUCH].score;
 	plan = &a->predictions[NPG_ALTERNATIVE_PLAN].score;
 	if (a->cost->nr_nodes == 1)
-		npg_text_wrap(0, 0,
+		npg_text_wrap(stdout, 0, 0,
 			      "On a machine with one node all memory is local; %s of the sampled "
 			      "accesses (%.0f) go to pages that another thread touched first.",
 			      npg_text_percent(1.0 - r->first_toucher_share, before),
 			      p->nr_samples);
 	else if (a->leave)
-		npg_text_wrap(0, 0,
+		npg_text_wrap(stdout, 0, 0,
 			      "On %s, %s of %.0f sampled accesses are local by first touch (memory "
 			      "time %s): leave it as it is.",
 			      a->topology->name, npg_text_percent(first->lar, before),
 			      p->nr_samples, npg_text_ns(first->memory_ns, t0));
 	else
-		npg_text_wrap(0, 0,
+		npg_text_wrap(stdout, 0, 0,
 			      "On %s, %s of %.0f sampled accesses are local by first touch, %s as "
 			      "planned; memory time goes from %s to %s.",
 			      a->topology->name, npg_text_percent(first->lar, before),
@@ -239,13 +239,13 @@ static void print_first_touch(const struct npg_report *r)
 	if (r->analysis == NULL)
 		return;
 	heading("First touch against use");
-	npg_text_wrap(0, 2,
+	npg_text_wrap(stdout, 0, 2,
 		      "%s of the accesses are by the thread that touched the page first, %s by "
 		      "others (%zu pages' first touches are known)",
 		      npg_text_percent(r->first_toucher_share, own),
 		      npg_text_percent(1.0 - r->first_toucher_share, others), p->nr_touches);
 	if (p->nr_start_samples > 0.0)
-		npg_text_wrap(0, 2,
+		npg_text_wrap(stdout, 0, 2,
 			      "%.0f of %.0f samples are of initialisations and count %.2f each",
 			      p->nr_start_samples, p->nr_samples, npg_start_weight(p));
 }
@@ -263,8 +263,8 @@ static void print_quality(const struct npg_report *r)
 
 		if (strcmp(s->state, "used") != 0) {
 			printf("%-8s ", s->name);
-			npg_text_wrap(9, 9, "%s%s%s", s->state, s->reason[0] != '\0' ? ": " : "",
-				      s->reason);
+			npg_text_wrap(stdout, 9, 9, "%s%s%s", s->state,
+				      s->reason[0] != '\0' ? ": " : "", s->reason);
 			continue;
 		}
 		printf("%-8s %8lld %8lld %10lld %9lld %9lld %7lld\n", s->name,
@@ -273,12 +273,13 @@ static void print_quality(const struct npg_report *r)
 		       (long long)s->nr_unmatched, (long long)s->nr_lost);
 	}
 	if (p->nr_other_processes > 0)
-		npg_text_wrap(0, 2, "%zu other processes with %.0f samples are not in this report",
+		npg_text_wrap(stdout, 0, 2,
+			      "%zu other processes with %.0f samples are not in this report",
 			      p->nr_other_processes, p->other_samples);
 	if (strcmp(p->agent, "active") != 0)
-		npg_text_wrap(0, 2, "allocations were not seen: %s", p->agent);
+		npg_text_wrap(stdout, 0, 2, "allocations were not seen: %s", p->agent);
 	for (size_t i = 0; i < p->nr_notes; i++)
-		npg_text_wrap(0, 2, "note: %s", p->notes[i]);
+		npg_text_wrap(stdout, 0, 2, "note: %s", p->notes[i]);
 }
 
 static void print_next(const struct npg_report *r)

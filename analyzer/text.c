@@ -111,7 +111,7 @@ size_t npg_text_columns(void)
 	return columns < 40 ? 40 : columns > 500 ? 500 : columns;
 }
 
-static void print_words(const char *text, size_t at, size_t indent)
+static void print_words(FILE *out, const char *text, size_t at, size_t indent)
 {
 	size_t columns = npg_text_columns();
 	bool is_first = true; /* word of its line */
@@ -121,29 +121,29 @@ static void print_words(const char *text, size_t at, size_t indent)
 		size_t width = nr_characters(text) - nr_characters(text + bytes);
 
 		if (!is_first && at + 1 + width > columns) {
-			printf("\n%*s", (int)indent, "");
+			fprintf(out, "\n%*s", (int)indent, "");
 			at = indent;
 		} else if (!is_first) {
-			putchar(' ');
+			fputc(' ', out);
 			at++;
 		}
-		printf("%.*s", (int)bytes, text);
+		fprintf(out, "%.*s", (int)bytes, text);
 		at += width;
 		is_first = false;
 		text += bytes;
 		text += strspn(text, " ");
 	}
-	putchar('\n');
+	fputc('\n', out);
 }
 
-void npg_text_wrap(size_t at, size_t indent, const char *format, ...)
+void npg_text_wrap(FILE *out, size_t at, size_t indent, const char *format, ...)
 {
 	char *text = NULL;
 	va_list args;
 
 	va_start(args, format);
 	if (vasprintf(&text, format, args) >= 0)
-		print_words(text, at, indent);
+		print_words(out, text, at, indent);
 	free(text);
 	va_end(args);
 }
