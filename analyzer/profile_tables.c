@@ -372,7 +372,8 @@ static int sort_threads(struct npg_loader *l)
 		return -ENOMEM;
 	for (size_t t = 0; t < p->nr_threads; t++)
 		p->threads[t].recorded_node = (int)t; /* its old place, for a moment */
-	qsort(p->threads, p->nr_threads, sizeof(*p->threads), by_path);
+	if (p->nr_threads > 0)
+		qsort(p->threads, p->nr_threads, sizeof(*p->threads), by_path);
 	for (size_t t = 0; t < p->nr_threads; t++) {
 		position[p->threads[t].recorded_node] = (int)t;
 		p->threads[t].recorded_node = NPG_NONE;
