@@ -103,7 +103,7 @@ CREATE TABLE thread_decision (
     name             TEXT,
     node             INTEGER NOT NULL,   -- as decided
     first_touch_node INTEGER NOT NULL,   -- where a scheduler would likely have it
-    busy             REAL NOT NULL,      -- CPUs that it keeps busy, 0..1
+    busy             REAL NOT NULL,      -- CPUs that it wants: its CPU time / the busiest's
     nr_samples       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
