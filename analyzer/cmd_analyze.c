@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "analyzer/cmd_text.h"
 #include "analyzer/json_text.h"
 #include "analyzer/plan_make.h"
 #include "analyzer/session.h"

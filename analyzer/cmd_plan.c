@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "analyzer/cmd_plan.h"
+#include "analyzer/cmd_text.h"
 #include "analyzer/text.h"
 #include "lib/log.h"
 

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "analyzer/cmd_plan.h"
+#include "analyzer/cmd_text.h"
 #include "analyzer/json_text.h"
 #include "analyzer/text.h"
 #include "lib/log.h"

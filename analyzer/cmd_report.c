@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "analyzer/cmd_text.h"
 #include "analyzer/report.h"
 #include "analyzer/text.h"
 #include "lib/command.h"

@@ -1,10 +1,10 @@
 /* Text for people; see the header. */
-#include <stdarg.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "analyzer/text.h"
+#include "lib/compiler.h"
 
 const char *npg_text_bytes(uint64_t bytes, char text[NPG_TEXT_SIZE])
 {
@@ -51,7 +51,7 @@ static bool is_continuation(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-static size_t nr_characters(const char *text)
+size_t npg_text_width(const char *text)
 {
 	size_t nr = 0;
 
@@ -78,7 +78,7 @@ static size_t append(char *text, size_t size, size_t used, const char *from, siz
 
 const char *npg_text_elide(const char *name, size_t width, char *text, size_t size)
 {
-	size_t nr = nr_characters(name), head, tail, used, skip;
+	size_t nr = npg_text_width(name), head, tail, used, skip;
 	const char *rest = name;
 
 	if (nr <= width) {
@@ -109,43 +109,6 @@ size_t npg_text_columns(void)
 	if (columns == 0)
 		columns = 80;
 	return columns < 40 ? 40 : columns > 500 ? 500 : columns;
-}
-
-static void print_words(FILE *out, const char *text, size_t at, size_t indent)
-{
-	size_t columns = npg_text_columns();
-	bool is_first = true; /* word of its line */
-
-	while (*text != '\0') {
-		size_t bytes = strcspn(text, " ");
-		size_t width = nr_characters(text) - nr_characters(text + bytes);
-
-		if (!is_first && at + 1 + width > columns) {
-			fprintf(out, "\n%*s", (int)indent, "");
-			at = indent;
-		} else if (!is_first) {
-			fputc(' ', out);
-			at++;
-		}
-		fprintf(out, "%.*s", (int)bytes, text);
-		at += width;
-		is_first = false;
-		text += bytes;
-		text += strspn(text, " ");
-	}
-	fputc('\n', out);
-}
-
-void npg_text_wrap(FILE *out, size_t at, size_t indent, const char *format, ...)
-{
-	char *text = NULL;
-	va_list args;
-
-	va_start(args, format);
-	if (vasprintf(&text, format, args) >= 0)
-		print_words(out, text, at, indent);
-	free(text);
-	va_end(args);
 }
 
 const char *npg_text_file_name(const char *path)

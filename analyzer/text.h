@@ -6,8 +6,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "lib/compiler.h"
-
 #define NPG_TEXT_SIZE 32 /* enough for any of the numbers */
 
 /** npg_text_bytes() - "128 MiB". Return: @text. MT-Safe. */
@@ -33,13 +31,8 @@ const char *npg_text_elide(const char *name, size_t width, char *text, size_t si
  */
 size_t npg_text_columns(void);
 
-/**
- * npg_text_wrap() - print a paragraph, broken at blanks to fit npg_text_columns().
- * @at: columns that are printed on the line already.
- * @indent: blanks before each further line.
- * MT-Safe. Not AS-Safe.
- */
-void npg_text_wrap(FILE *out, size_t at, size_t indent, const char *format, ...) NPG_PRINTF(4, 5);
+/** npg_text_width() - characters of an UTF-8 text. MT-Safe. AS-Safe. */
+size_t npg_text_width(const char *text);
 
 /** npg_text_file_name() - the part of a path after its last slash. MT-Safe. AS-Safe. */
 const char *npg_text_file_name(const char *path);
