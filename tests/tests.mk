@@ -47,6 +47,9 @@ bench: all workloads
 demo: deps
 	$(Q)$(MAKE) --no-print-directory -j2 all $(B)/workloads/serial_init
 	$(Q)NUMAPGO=$(CURDIR)/$(B)/numapgo B=$(B) sh tests/demo.sh
+	$(Q)sh tests/deps.sh lab || true
+	$(Q)$(MAKE) --no-print-directory lab-tools
+	$(Q)B=$(B) sh tests/lab/demo.sh
 
 check: deps
 	$(Q)MAKE="$(MAKE)" B=$(B) NUMAPGO_CI=$(NUMAPGO_CI) sh tests/check.sh

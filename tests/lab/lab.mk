@@ -17,8 +17,11 @@ $(B)/lab/pin.so: tests/lab/guest/pin.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -I. -g -O2 $(WARNINGS) -fPIC -shared -o $@ $<
 
-.PHONY: lab-tools lab
+.PHONY: lab-tools lab-deps lab
+lab-deps:
+	$(Q)sh tests/deps.sh build test lab
+
 lab-tools: $(LAB_PLUGIN) $(LAB_GUEST)
 
-lab: all workloads lab-tools
+lab: lab-deps all workloads lab-tools
 	$(Q)B=$(B) sh tests/lab/run-suite.sh
