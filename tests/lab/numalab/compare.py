@@ -8,6 +8,7 @@ from numalab import counts, guest, model
 from numalab.errors import LabError
 from numalab.machine import ROOT
 
+RECORD_PERIOD_NS = '250000'
 PLACEMENTS = ('first-touch', 'interleave', 'autonuma', 'numapgo', 'exact')
 
 
@@ -31,7 +32,6 @@ class Comparison:
         self.machine, self.command, self.directory = machine, command, directory
         self.settings, self.shapes = settings, list(shapes)
         self.numapgo = os.path.join(ROOT, counts.BUILD, 'numapgo')
-        self.runs = 0
         self.machine_file = os.path.join(directory, 'machine.json')
         machine.write(self.machine_file)
 
@@ -58,19 +58,14 @@ class Comparison:
             raise LabError('%s: %s' % (' '.join(words), done.stdout[-500:]), 1)
         return done.stdout
 
-    def _record(self, pages=None):
-        """Record a first-touch run in the guest; with @pages the plugin counts it as well."""
-        command = [self.numapgo, 'record', '-q', '-o', 'run.db', '--'] + self.command
-        if pages:
-            self._run(command, pages=pages, out=self.directory)
-            return
-        options = guest.Options(self.machine, command, autonuma='off', capture=True,
-                                out=self.directory, **self.settings)
-        options.pin_threads()
-        result = guest.run(options)
-        if result.status:
-            raise LabError('recording: status %d: %s' % (
-                result.status, result.stderr.decode(errors='replace')[-500:]), 1)
+    def _record(self):
+        """Record a first-touch run in the guest, once, while the plugin counts its pages: that also
+        makes the emulated CPUs slower and so the clock samples of a short program more."""
+        pages = os.path.join(self.directory, 'pages')
+        if not os.path.exists(pages):
+            self._run([self.numapgo, 'record', '-q', '--period', RECORD_PERIOD_NS, '-o', 'run.db',
+                       '--'] + self.command, pages=pages, out=self.directory)
+        return pages
 
     def _replay(self, database):
         self._host(self.numapgo, 'analyze', '-q', '-m', self.machine_file, '-o', 'numapgo.plan',
@@ -91,8 +86,7 @@ class Comparison:
             self._record()
             counted, result = self._replay('run.db')
         elif placement == 'exact':
-            pages = os.path.join(self.directory, 'pages')
-            self._record(pages)
+            pages = self._record()
             self._host(self.numapgo, 'import', '-q', '--with', 'run.db', '-o', 'exact.db', pages)
             counted, result = self._replay('exact.db')
         else:
