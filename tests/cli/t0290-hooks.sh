@@ -6,16 +6,24 @@ holder=$PWD/$B/channel_holder
 object=$PWD/$B/libnumapgo-record.so
 targets=$PWD/$B/targets
 
-# the records of a run as "TYPE ADDRESS SIZE"; frees have no size
+# the records of a run as "TYPE ADDRESS SIZE"; frees have no size. A thread's creation is told when
+# it has succeeded, so what the new thread tells may come first: those lines are put at the end.
 events()
 {
 	awk '$1 ~ /^(alloc|free|mmap|munmap|mremap|shmat|shmdt|brk|thread-create)$/ {
-		sub("address=", "", $4); sub("size=", "", $5); print $1, ($4 == "0" ? "0" : $4), $5 }' "$1"
+		sub("address=", "", $4); sub("size=", "", $5); print $1, ($4 == "0" ? "0" : $4), $5 }' "$1" |
+		creations_last
+}
+
+creations_last()
+{
+	awk '$1 == "thread-create" { last = last $0 "\n"; next } { print } END { printf "%s", last }'
 }
 
 every_call_is_reported()
 {
-	"$holder" -m 10000 -o "$tmp/records" -- "$targets/alloc_calls" >"$tmp/want" &&
+	"$holder" -m 10000 -o "$tmp/records" -- "$targets/alloc_calls" >"$tmp/calls" &&
+		creations_last <"$tmp/calls" >"$tmp/want" &&
 		events "$tmp/records" >"$tmp/have" &&
 		diff "$tmp/want" "$tmp/have"
 }
