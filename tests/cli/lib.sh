@@ -11,6 +11,7 @@
 # directory.
 : "${B:=build}" "${NUMAPGO:=$PWD/$B/numapgo}"
 export LC_ALL=C
+unset MAKEFLAGS MFLAGS MAKELEVEL
 # the programs under test must not find them in their environment
 for name in NUMAPGO NUMAPGO_CI; do
 	eval "value=\${$name-}; unset $name; $name=\$value"
