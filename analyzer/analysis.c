@@ -6,7 +6,7 @@
 #include "analyzer/analysis.h"
 
 #define NOISE      2.0  /* standard errors that a gain must have */
-#define LEAST_GAIN 0.01 /* share of first touch's time */
+#define LEAST_GAIN 0.02 /* share of first touch's time */
 
 static const char *const names[NPG_NR_ALTERNATIVES] = { "first touch", "interleave", "single node",
 							"plan" };

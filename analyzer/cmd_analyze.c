@@ -95,6 +95,10 @@ static void print_input(const struct analyze *a)
 		      a->analysis->cost->bandwidth_is_assumed
 			  ? "assumed"
 			  : (t->bandwidth_origin != NULL ? t->bandwidth_origin : "given"));
+	if (p->nr_text_samples > 0.0)
+		npg_text_wrap(stdout, 0, 2,
+			      "%.0f samples in program text are left out: no plan moves it",
+			      p->nr_text_samples);
 	if (p->nr_start_samples > 0.0 && npg_start_weight(p) < 1.0) {
 		npg_text_wrap(
 		    stdout, 0, 2,

@@ -15,6 +15,8 @@
 #include "lib/log.h"
 #include "lib/recording.h"
 
+#define MAX_RANGES 16 /* shown */
+
 struct explain {
 	const struct npg_plan *plan;
 	struct npg_recording recording;
@@ -28,6 +30,7 @@ struct evidence {
 	double interleaved_ns;
 	double decision_ns;
 	bool is_found;
+	int64_t group; /* one of its groups; with several ranges it is the only one */
 };
 
 static int open_tables(struct explain *e, const char *path, struct npg_error *err)
@@ -166,6 +169,7 @@ static int find_evidence(const struct explain *e, const struct npg_plan_object *
 		int64_t group = npg_stmt_column_i64(stmt, 0);
 
 		v->is_found = true;
+		v->group = group;
 		ret = add_counts(e, group, v, err);
 		if (ret == 0)
 			ret = add_costs(e, group, v, err);
@@ -204,6 +208,65 @@ static void print_evidence(const struct npg_plan *plan, const struct evidence *v
 	printf("  %-22s %12s %12s\n", "as planned", "", npg_text_ns(v->decision_ns, time));
 }
 
+/* The thread that uses pages of a group most, and its part, from the analysis tables. */
+static int find_user(const struct explain *e, int64_t group, const struct npg_plan_range *range,
+		     char *user, size_t size, struct npg_error *err)
+{
+	struct npg_stmt *stmt = NULL;
+	double most = 0.0, all = 0.0;
+	int ret = npg_db_prepare(e->recording.db,
+				 "SELECT thread, sum(weight) FROM affinity WHERE group_id = ?1 AND "
+				 "first_page BETWEEN ?2 AND ?3 GROUP BY thread",
+				 &stmt, err);
+
+	if (ret < 0)
+		return ret;
+	npg_stmt_bind_i64(stmt, 1, group);
+	npg_stmt_bind_i64(stmt, 2, (int64_t)range->first_page);
+	npg_stmt_bind_i64(stmt, 3, (int64_t)(range->first_page + range->nr_pages - 1));
+	while ((ret = npg_stmt_step(stmt, err)) == 1) {
+		const char *thread = npg_stmt_column_text(stmt, 0);
+		double weight = npg_stmt_column_real(stmt, 1);
+
+		all += weight;
+		if (weight > most && thread != NULL) {
+			most = weight;
+			snprintf(user, size, "%s", thread);
+		}
+	}
+	npg_stmt_finalize(stmt);
+	if (ret == 0 && all > 0.0) {
+		size_t used = strlen(user);
+
+		snprintf(user + used, size - used, " makes %.0f %% of the accesses",
+			 100.0 * most / all);
+	}
+	return ret;
+}
+
+/* Each range with its main user: why it went where it went. */
+static void print_ranges(const struct explain *e, const struct npg_plan_object *o,
+			 const struct evidence *v)
+{
+	struct npg_error ignored;
+	char where[256], user[128];
+
+	for (size_t i = 0; i < o->nr_ranges && i < MAX_RANGES; i++) {
+		const struct npg_plan_range *r = &o->ranges[i];
+
+		user[0] = '\0';
+		printf("  pages %" PRIu64 "-%" PRIu64 ": %s", r->first_page,
+		       r->first_page + r->nr_pages - 1,
+		       npg_plan_describe_range(r, where, sizeof(where)));
+		if (v->is_found && find_user(e, v->group, r, user, sizeof(user), &ignored) == 0 &&
+		    user[0] != '\0')
+			printf(", thread %s", user);
+		putchar('\n');
+	}
+	if (o->nr_ranges > MAX_RANGES)
+		printf("  and %zu more ranges\n", o->nr_ranges - MAX_RANGES);
+}
+
 static void print_object(const struct explain *e, const struct npg_plan_object *o,
 			 const struct evidence *v)
 {
@@ -218,9 +281,11 @@ static void print_object(const struct explain *e, const struct npg_plan_object *
 		printf("  placed: %s\n",
 		       npg_plan_describe_range(&o->ranges[0], where, sizeof(where)));
 	else
-		printf("  placed: %zu ranges, see 'numapgo plan show'\n", o->nr_ranges);
+		printf("  placed: %zu ranges\n", o->nr_ranges);
 	fputs("  why: ", stdout);
 	npg_text_wrap(stdout, 7, 7, "%s", o->reason != NULL ? o->reason : "the plan does not say");
+	if (o->nr_ranges > 1)
+		print_ranges(e, o, v);
 	if (v->is_found)
 		print_evidence(e->plan, v);
 	putchar('\n');

@@ -273,6 +273,10 @@ static void print_quality(const struct npg_report *r)
 		       (long long)s->nr_no_operand, (long long)s->nr_undecoded,
 		       (long long)s->nr_unmatched, (long long)s->nr_lost);
 	}
+	if (p->nr_text_samples > 0.0)
+		npg_text_wrap(stdout, 0, 2,
+			      "%.0f samples in program text are not among the accesses above",
+			      p->nr_text_samples);
 	if (p->nr_other_processes > 0)
 		npg_text_wrap(stdout, 0, 2,
 			      "%zu other processes with %.0f samples are not in this report",

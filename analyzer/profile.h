@@ -54,6 +54,7 @@ struct npg_profile_source {
 	    nr_throttled;
 	double seen;    /* samples of the program */
 	double matched; /* of these, in some object */
+	double used;    /* of these, in data */
 	double weight;  /* sum of the samples' weights */
 };
 
@@ -168,6 +169,8 @@ struct npg_profile {
 	size_t nr_touches;
 	struct npg_touch *touches; /* by object, page */
 	double nr_samples;         /* address samples used, of the program */
+	double nr_text_samples;    /* left out: in program text or the kernel; no plan moves those
+				    * pages, and caches keep what is used of them */
 	double nr_start_samples;   /* of these, during initialisations */
 	double access_scale;       /* accesses that one unit of weight stands for */
 	bool access_is_time;       /* .access_scale is CPU time in ns, not a number of accesses */

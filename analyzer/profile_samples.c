@@ -304,6 +304,12 @@ static int access_row(struct npg_loader *l, struct npg_stmt *stmt)
 	if (object < 0)
 		return 0;
 	p->sources[source].matched += n;
+	if (p->objects[object].kind == NPG_OBJECT_CODE ||
+	    p->objects[object].kind == NPG_OBJECT_KERNEL) {
+		p->nr_text_samples += n;
+		return 0;
+	}
+	p->sources[source].used += n;
 	p->sources[source].weight += weight;
 	a.object = (uint32_t)object;
 	a.page = page_of(p, object, stmt);
@@ -325,18 +331,18 @@ static void choose_sources(struct npg_profile *p)
 	double hardware = 0.0;
 
 	for (size_t i = 0; i < p->nr_sources; i++) {
-		hardware += p->sources[i].role == NPG_ROLE_HARDWARE ? p->sources[i].matched : 0.0;
+		hardware += p->sources[i].role == NPG_ROLE_HARDWARE ? p->sources[i].used : 0.0;
 	}
 	for (size_t i = 0; i < p->nr_sources; i++) {
 		struct npg_profile_source *s = &p->sources[i];
 
 		if (s->role == NPG_ROLE_SOFTWARE)
-			s->is_used = s->matched > 0.0 && hardware < HARDWARE_LEAST;
+			s->is_used = s->used > 0.0 && hardware < HARDWARE_LEAST;
 		else if (s->role != NPG_ROLE_TOUCH)
-			s->is_used = s->matched > 0.0;
+			s->is_used = s->used > 0.0;
 		if (s->is_used && (s->role == NPG_ROLE_HARDWARE || s->is_clock ||
 				   (hardware <= 0.0 && p->access_scale <= 0.0))) {
-			p->access_scale = s->weight / s->matched;
+			p->access_scale = s->weight / s->used;
 			p->access_is_time = strcmp(s->period_unit, "ns") == 0;
 		}
 	}
@@ -353,7 +359,7 @@ static void scale_accesses(struct npg_profile *p)
 
 		if (!s->is_used)
 			continue;
-		a->weight *= s->weight > 0.0 ? (float)(s->matched / s->weight) : 0.0F;
+		a->weight *= s->weight > 0.0 ? (float)(s->used / s->weight) : 0.0F;
 		if (a->weight <= 0.0F)
 			a->weight = (float)a->nr_samples;
 		p->accesses[nr++] = *a;

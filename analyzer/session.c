@@ -90,10 +90,12 @@ void npg_session_explain_no_samples(const struct npg_session *session, struct np
 			seen += p->sources[i].seen;
 	if (seen > 0.0)
 		npg_error_set(err, -ENODATA,
-			      "%s: none of the %.0f address samples of %s lies in a known object; "
-			      "record again without another interposing library, or report this",
+			      "%s: none of the %.0f address samples of %s lies in a known object "
+			      "of data (%.0f in program text); let it run longer or raise the "
+			      "rate (record --overhead 5)",
 			      session->recording.path, seen,
-			      p->program[0] != '\0' ? p->program : "the program");
+			      p->program[0] != '\0' ? p->program : "the program",
+			      p->nr_text_samples);
 	else
 		npg_error_set(
 		    err, -ENODATA,

@@ -5,7 +5,7 @@
 #include "analyzer/solver_steps.h"
 
 #define MAX_ROUNDS 8
-#define NEAR_BEST  1.03 /* times that differ by less are equal: then the lower load decides */
+#define NEAR_BEST  1.10 /* times that differ by less are equal: then the lower load decides */
 
 enum start { START_SPREAD, START_COMPACT, START_CLUSTER, START_RECORDED, NR_STARTS };
 

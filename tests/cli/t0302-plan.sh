@@ -24,6 +24,8 @@ ok "show --json is JSON" is_json $plan show a.plan --json
 ok "explain says why" says 'why: .*ranges, each near its users' $plan explain a.plan main
 ok "explain gives the counts by node and the costs" says 'node 3 +2[0-9]\.[0-9] %' \
 	$plan explain a.plan main
+ok "explain names the user of each range" \
+	says 'pages 8192-1638[0-9]: node [0-3], thread 0\.1 makes (9[0-9]|100) %' $plan explain a.plan main
 ok "explain compares with interleaving" says 'interleaved +[0-9.]+ m?s' $plan explain a.plan
 ok "explain --json is JSON" is_json $plan explain --json a.plan
 ok "explain works without the recording" sh -c "mkdir away && cp a.plan away && cd away &&

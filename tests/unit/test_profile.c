@@ -188,6 +188,33 @@ static void test_counts(void **state)
 	synthetic_remove(&s);
 }
 
+/* Constants in program text match an object, but say nothing about where data belongs. */
+static void test_text_is_left_out(void **state)
+{
+	struct npg_profile *p;
+	struct synthetic s;
+	int data, code;
+
+	(void)state;
+	synthetic_begin(&s, 1);
+	data = heap(&s, 1);
+	code = synthetic_object(
+	    &s, (struct synthetic_object){ .kind = "code", .thread = 1, .size = SIZE });
+	for (int i = 0; i < 10; i++) {
+		synthetic_sample(&s, CLOCK, 2, data, address_of(&s, data), 1);
+		synthetic_sample(&s, CLOCK, 2, code, address_of(&s, code), 1);
+	}
+	synthetic_end(&s);
+	p = synthetic_load(&s, NULL);
+	assert_true(fabs(p->sources[0].matched - 20.0) < 1e-9);
+	assert_true(fabs(p->nr_text_samples - 10.0) < 1e-9);
+	assert_true(fabs(p->nr_samples - 10.0) < 1e-9);
+	assert_true(fabs(weight_of(p, 0) - 10.0) < 1e-3);
+	assert_true(weight_of(p, 1) < 1e-9);
+	npg_profile_free(p);
+	synthetic_remove(&s);
+}
+
 static void test_choice_of_process(void **state)
 {
 	struct npg_profile_options missing = { "999" };
@@ -259,6 +286,7 @@ int main(void)
 		cmocka_unit_test(test_hardware_is_preferred),
 		cmocka_unit_test(test_start_up_is_recognised),
 		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_text_is_left_out),
 		cmocka_unit_test(test_choice_of_process),
 		cmocka_unit_test(test_pages_and_regions),
 	};
