@@ -248,9 +248,11 @@ static int prepare(const struct npg_record_options *o, char **argv, struct launc
 		   struct npg_record_summary *s, struct npg_error *err)
 {
 	bool has_agent = begin_agent(o, l);
-	int ret = npg_launch_prepare(&l->launch, argv, has_agent ? l->object : NULL,
-				     has_agent ? npg_channel_variable(l->channel) : NULL, err);
+	int ret;
 
+	l->launch.preloads_children = has_agent && o->children == NPG_CHILDREN_FOLLOW;
+	ret = npg_launch_prepare(&l->launch, argv, has_agent ? l->object : NULL,
+				 has_agent ? npg_channel_variable(l->channel) : NULL, err);
 	if (ret < 0)
 		return ret;
 	npg_launch_forward_signals(&l->launch);
