@@ -2,28 +2,14 @@
 #include <errno.h>
 #include <math.h>
 
-#include "analyzer/affinity.h"
-#include "analyzer/changepoint.h"
+#include "analyzer/affinity_internal.h"
 #include "analyzer/grow.h"
 #include "analyzer/shrink.h"
 
-#define MAX_CHUNKS     4096                /* per segment */
-#define MAX_PRIOR_USES 8                   /* threads of a segment that speak for its pages */
-#define OWN_SAMPLES    16                  /* with these, an allocation speaks for itself */
-#define UNSEEN_WEIGHT  0.01                /* of an allocation without samples */
-#define TABLE_KAPPA    2.0                 /* walks that the data's users are worth for a table */
-#define TABLE_LEAST    (UINT64_C(4) << 20) /* smaller static objects share their tables */
-
-struct builder {
-	const struct npg_affinity_input *input;
-	struct npg_affinity *a;
-	size_t unit_capacity, info_capacity, table_capacity, table_info_capacity;
-	double *weight;   /* per thread: the uses being collected */
-	uint32_t *thread; /* with a weight */
-	size_t nr_collected;
-	struct npg_point *points;
-	size_t point_capacity;
-};
+#define MAX_CHUNKS     4096 /* per segment */
+#define MAX_PRIOR_USES 8    /* threads of a segment that speak for its pages */
+#define OWN_SAMPLES    16   /* with these, an allocation speaks for itself */
+#define UNSEEN_WEIGHT  0.01 /* of an allocation without samples */
 
 /* Threads' weights in a segment, the heaviest first. */
 struct prior {
@@ -33,7 +19,7 @@ struct prior {
 	double nr_samples; /* behind it */
 };
 
-static void collect(struct builder *b, uint32_t thread, double weight)
+void npg_affinity_collect(struct npg_affinity_builder *b, uint32_t thread, double weight)
 {
 	if (weight <= 0.0)
 		return;
@@ -49,8 +35,7 @@ static int by_thread(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Turns what was collected into a unit's uses, and begins anew. */
-static int take_uses(struct builder *b, struct npg_unit *unit)
+int npg_affinity_take_uses(struct npg_affinity_builder *b, struct npg_unit *unit)
 {
 	struct npg_use *uses = npg_arena_alloc(&b->a->arena, b->nr_collected, sizeof(*uses));
 
@@ -68,7 +53,8 @@ static int take_uses(struct builder *b, struct npg_unit *unit)
 }
 
 /* @nr_behind: samples behind the uses, or 0 where shrinkage has weighed their number already. */
-static int add_unit(struct builder *b, struct npg_unit_info info, int32_t follows, double nr_behind)
+static int add_unit(struct npg_affinity_builder *b, struct npg_unit_info info, int32_t follows,
+		    double nr_behind)
 {
 	const struct npg_group *g = &b->input->grouping->groups[info.group];
 	struct npg_affinity *a = b->a;
@@ -83,7 +69,7 @@ static int add_unit(struct builder *b, struct npg_unit_info info, int32_t follow
 	    (uint64_t)((double)g->alive_bytes * (double)info.nr_pages / (double)g->nr_pages);
 	unit->nr_samples = (float)nr_behind;
 	unit->can_interleave = info.nr_pages > 1;
-	return take_uses(b, unit);
+	return npg_affinity_take_uses(b, unit);
 }
 
 /* Cells of a group from a page on. */
@@ -112,11 +98,11 @@ static int by_weight(const void *a, const void *b)
 }
 
 /* Makes a prior of what was collected. */
-static int take_prior(struct builder *b, struct prior *prior)
+static int take_prior(struct npg_affinity_builder *b, struct prior *prior)
 {
 	struct npg_unit unit = { 0 };
 
-	if (take_uses(b, &unit) < 0)
+	if (npg_affinity_take_uses(b, &unit) < 0)
 		return -ENOMEM;
 	*prior = (struct prior){ .uses = calloc((size_t)unit.nr_uses + 1, sizeof(*prior->uses)) };
 	if (prior->uses == NULL)
@@ -131,8 +117,8 @@ static int take_prior(struct builder *b, struct prior *prior)
 }
 
 /* Own accesses, first .. end - 1, and the prior for kappa samples. Returns the samples. */
-static double collect_shrunk(struct builder *b, size_t first, size_t end, const struct prior *prior,
-			     double kappa)
+static double collect_shrunk(struct npg_affinity_builder *b, size_t first, size_t end,
+			     const struct prior *prior, double kappa)
 {
 	const struct npg_cell *cells = b->input->cells->cells;
 	double n = 0.0, weight = 0.0, own;
@@ -143,12 +129,13 @@ static double collect_shrunk(struct builder *b, size_t first, size_t end, const 
 	}
 	own = isinf(kappa) ? 0.0 : n / (n + kappa);
 	for (size_t i = first; i < end; i++)
-		collect(b, cells[i].thread, own * (double)cells[i].weight);
+		npg_affinity_collect(b, cells[i].thread, own * (double)cells[i].weight);
 	if (weight <= 0.0)
 		weight = UNSEEN_WEIGHT;
 	for (size_t i = 0; i < prior->nr; i++)
-		collect(b, prior->uses[i].thread,
-			(1.0 - own) * weight * (double)prior->uses[i].weight / prior->sum);
+		npg_affinity_collect(b, prior->uses[i].thread,
+				     (1.0 - own) * weight * (double)prior->uses[i].weight /
+					 prior->sum);
 	return n;
 }
 
@@ -193,7 +180,7 @@ static size_t make_chunks(struct npg_point *points, size_t nr, uint64_t *chunk_p
 }
 
 /* One unit per chunk with samples; it reaches to the next one. */
-static int add_chunks(struct builder *b, uint32_t group, const struct npg_segment *s,
+static int add_chunks(struct npg_affinity_builder *b, uint32_t group, const struct npg_segment *s,
 		      const struct npg_point *points, size_t nr, uint64_t chunk_pages,
 		      const struct prior *prior, double kappa)
 {
@@ -217,7 +204,7 @@ static int add_chunks(struct builder *b, uint32_t group, const struct npg_segmen
 }
 
 /* Units of a segment: one, or one per page where pages have users of their own. */
-static int add_segment(struct builder *b, uint32_t group, const struct npg_segment *s,
+static int add_segment(struct npg_affinity_builder *b, uint32_t group, const struct npg_segment *s,
 		       struct npg_point *points)
 {
 	const struct npg_cells *c = b->input->cells;
@@ -233,7 +220,7 @@ static int add_segment(struct builder *b, uint32_t group, const struct npg_segme
 	if (ret < 0)
 		return ret;
 	for (size_t i = first; i < end; i++) {
-		collect(b, c->cells[i].thread, (double)c->cells[i].weight);
+		npg_affinity_collect(b, c->cells[i].thread, (double)c->cells[i].weight);
 		n += c->cells[i].nr_samples;
 	}
 	if (isinf(kappa))
@@ -246,7 +233,8 @@ static int add_segment(struct builder *b, uint32_t group, const struct npg_segme
 }
 
 /* A whole allocation as one unit, with its neighbours' users for kappa samples. */
-static int add_shrunk(struct builder *b, uint32_t group, const struct prior *prior, double kappa)
+static int add_shrunk(struct npg_affinity_builder *b, uint32_t group, const struct prior *prior,
+		      double kappa)
 {
 	const struct npg_cells *c = b->input->cells;
 	double n = collect_shrunk(b, c->first_cell[group], c->first_cell[group + 1], prior, kappa);
@@ -256,7 +244,7 @@ static int add_shrunk(struct builder *b, uint32_t group, const struct prior *pri
 	    -1, isinf(kappa) ? prior->nr_samples : 0.0);
 }
 
-static int need_points(struct builder *b, size_t nr)
+static int need_points(struct npg_affinity_builder *b, size_t nr)
 {
 	void *grown = npg_grow(b->points, &b->point_capacity, nr + 1, sizeof(*b->points));
 
@@ -270,7 +258,8 @@ static int need_points(struct builder *b, size_t nr)
  * Units of one object that speaks for itself. Without blocks of use in it, it still leans on the
  * other allocations of its site, if it has a prior.
  */
-static int add_object(struct builder *b, uint32_t group, const struct prior *prior, double kappa)
+static int add_object(struct npg_affinity_builder *b, uint32_t group, const struct prior *prior,
+		      double kappa)
 {
 	const struct npg_cells *c = b->input->cells;
 	size_t first = c->first_cell[group], end = c->first_cell[group + 1], nr = 0;
@@ -300,7 +289,7 @@ static int add_object(struct builder *b, uint32_t group, const struct prior *pri
 }
 
 /* Allocations of a site as points: position is the place among them. */
-static int site_points(struct builder *b, size_t first_group, size_t nr_groups,
+static int site_points(struct npg_affinity_builder *b, size_t first_group, size_t nr_groups,
 		       struct npg_point **points, size_t *nr)
 {
 	const struct npg_cells *c = b->input->cells;
@@ -335,14 +324,15 @@ static double samples_of(const struct npg_cells *c, uint32_t group)
 }
 
 /* Allocations first .. first + length - 1 of a site, which have alike users. */
-static int add_neighbours(struct builder *b, uint32_t first, uint64_t length, double kappa)
+static int add_neighbours(struct npg_affinity_builder *b, uint32_t first, uint64_t length,
+			  double kappa)
 {
 	const struct npg_cells *c = b->input->cells;
 	struct prior prior = { 0 };
 	int ret;
 
 	for (size_t i = c->first_cell[first]; i < c->first_cell[first + length]; i++)
-		collect(b, c->cells[i].thread, (double)c->cells[i].weight);
+		npg_affinity_collect(b, c->cells[i].thread, (double)c->cells[i].weight);
 	ret = take_prior(b, &prior);
 	for (size_t i = c->first_cell[first]; i < c->first_cell[first + length]; i++)
 		prior.nr_samples += c->cells[i].nr_samples;
@@ -359,7 +349,7 @@ static int add_neighbours(struct builder *b, uint32_t first, uint64_t length, do
 }
 
 /* All allocations of a site that are told apart. */
-static int add_site(struct builder *b, uint32_t first, size_t nr_groups)
+static int add_site(struct npg_affinity_builder *b, uint32_t first, size_t nr_groups)
 {
 	uint32_t nr_threads = (uint32_t)b->input->profile->nr_threads;
 	struct npg_segment *segments = NULL;
@@ -397,7 +387,7 @@ static int by_toucher(const void *a, const void *b)
 }
 
 /* A group that no plan places: one unit per thread that touched pages of it first. */
-static int add_following(struct builder *b, uint32_t group)
+static int add_following(struct npg_affinity_builder *b, uint32_t group)
 {
 	const struct npg_cells *c = b->input->cells;
 	size_t first = c->first_cell[group], nr = c->first_cell[group + 1] - first;
@@ -418,7 +408,7 @@ static int add_following(struct builder *b, uint32_t group)
 	for (size_t i = 0; ret == 0 && i < nr; i++) {
 		const struct npg_cell *cell = &c->cells[first + touched[i].cell];
 
-		collect(b, cell->thread, (double)cell->weight);
+		npg_affinity_collect(b, cell->thread, (double)cell->weight);
 		if (i + 1 < nr && touched[i + 1].toucher == touched[i].toucher)
 			continue;
 		ret = add_unit(b,
@@ -432,67 +422,7 @@ static int add_following(struct builder *b, uint32_t group)
 	return ret;
 }
 
-static bool has_own_tables(const struct npg_group *g)
-{
-	return g->is_plannable && (g->is_movable || g->size_bytes >= TABLE_LEAST);
-}
-
-static int add_table(struct builder *b, uint32_t group, uint64_t region, uint64_t page,
-		     uint32_t user)
-{
-	const struct npg_group *g = &b->input->grouping->groups[group];
-	bool is_free = b->input->plan_tables && has_own_tables(g);
-	struct npg_affinity *a = b->a;
-	struct npg_unit *table;
-
-	NPG_GROW(a->tables, a->nr_tables, b->table_capacity);
-	NPG_GROW(a->table_info, a->nr_tables, b->table_info_capacity);
-	a->table_info[a->nr_tables] = (struct npg_table_info){ group, region };
-	table = &a->tables[a->nr_tables++];
-	table->follows = -1;
-	if (!is_free)
-		table->follows =
-		    (int32_t)npg_first_touch_of(b->input->first_touch, group, page, user);
-	return take_uses(b, table);
-}
-
-/* The users of the data in a region speak for its table too. */
-static void collect_table_prior(struct builder *b, uint32_t group, uint64_t page)
-{
-	const struct npg_unit *unit = &b->a->units[npg_affinity_unit_of(b->a, group, page)];
-	double sum = 0.0;
-
-	for (uint32_t i = 0; i < unit->nr_uses; i++)
-		sum += (double)unit->uses[i].weight;
-	for (uint32_t i = 0; sum > 0.0 && i < unit->nr_uses; i++)
-		collect(b, unit->uses[i].thread, TABLE_KAPPA * (double)unit->uses[i].weight / sum);
-}
-
-static int add_tables(struct builder *b, uint32_t group)
-{
-	const struct npg_affinity_input *in = b->input;
-	const struct npg_group *g = &in->grouping->groups[group];
-	const struct npg_profile_object *object = &in->profile->objects[g->object];
-	const struct npg_cells *c = in->cells;
-	size_t end = c->first_cell[group + 1];
-	int ret = 0;
-
-	for (size_t i = c->first_cell[group]; ret == 0 && i < end; i++) {
-		const struct npg_cell *cell = &c->cells[i];
-		uint64_t region = npg_object_region(object, cell->page, in->profile->page_bytes);
-
-		collect(b, cell->thread, (double)cell->walks);
-		if (i + 1 < end && npg_object_region(object, c->cells[i + 1].page,
-						     in->profile->page_bytes) == region)
-			continue;
-		if (g->is_plannable)
-			collect_table_prior(b, group, cell->page);
-		ret = add_table(b, group, region, cell->page, cell->thread);
-	}
-	return ret;
-}
-
-static int build(struct builder *b)
+static int build(struct npg_affinity_builder *b)
 {
 	const struct npg_grouping *g = b->input->grouping;
 	int ret = 0;
@@ -511,7 +441,7 @@ static int build(struct builder *b)
 		b->a->first_unit[i] = b->a->nr_units;
 	}
 	for (size_t i = 0; ret == 0 && i < g->nr_groups; i++) {
-		ret = add_tables(b, (uint32_t)i);
+		ret = npg_affinity_add_tables(b, (uint32_t)i);
 		b->a->first_table[i + 1] = b->a->nr_tables;
 	}
 	return ret;
@@ -521,7 +451,7 @@ int npg_affinity_make(const struct npg_affinity_input *input, struct npg_affinit
 {
 	size_t nr_groups = input->grouping->nr_groups, nr_threads = input->profile->nr_threads;
 	struct npg_affinity a = { 0 };
-	struct builder b = { .input = input, .a = &a };
+	struct npg_affinity_builder b = { .input = input, .a = &a };
 	int ret = -ENOMEM;
 
 	b.weight = calloc(nr_threads + 1, sizeof(*b.weight));
