@@ -55,7 +55,7 @@ announced()
 # the environment of what a program execs: nothing of ours is left
 environment_is_clean()
 {
-	"$holder" -- /bin/sh -c env >"$tmp/env" && ! grep -E 'NUMAPGO|LD_PRELOAD' "$tmp/env"
+	"$holder" -- /bin/sh -c env >"$tmp/env" && ! grep -E '^(NUMAPGO_RECORD|NUMAPGO_REPLAY|LD_PRELOAD)=' "$tmp/env"
 }
 
 user_preload_stays()

@@ -15,7 +15,7 @@ int main(int argc, char **argv)
 	memset(block, VALUE, 8 << 20);
 	printf("%d %s\n", block[5] + table[7], getenv("LD_PRELOAD") ? "preload" : "clean");
 	if (argc > 1 && strcmp(argv[1], "env") == 0)
-		return system("env | grep -c -e NUMAPGO_ -e libnumapgo");
+		return system("env | grep -c -e ^NUMAPGO_RE -e libnumapgo");
 	if (argc > 1 && strcmp(argv[1], "abort") == 0)
 		abort();
 	return argc > 1 ? atoi(argv[1]) : 0;
