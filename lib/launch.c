@@ -134,8 +134,8 @@ static int make_pair(int ends[2])
 		return -errno;
 	for (int i = 0; i < 2; i++) {
 		ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, FIRST_FD);
-		if (ends[i] < 0)
-			status = -errno;
+		if (ends[i] < 0) /* EINVAL: the limit of open files is below FIRST_FD */
+			status = errno == EINVAL ? -EMFILE : -errno;
 		close(low[i]);
 	}
 	for (int i = 0; i < 2; i++)
