@@ -250,6 +250,15 @@ static int keep_old(const char *path, struct npg_error *err)
 	if (access(path, F_OK) < 0)
 		return 0;
 	snprintf(old, sizeof(old), "%s.old", path);
+	for (int i = 0; i < 2; i++) {
+		const char *name = i == 0 ? path : old;
+
+		if (npg_output_is_foreign(name, "numapgo-plan"))
+			return npg_error_set(err, -EEXIST,
+					     "%s: is there and is no plan, and would have to be "
+					     "replaced; move it, or give another name with -o",
+					     name);
+	}
 	unlink(old);
 	if (link(path, old) < 0 && rename(path, old) < 0)
 		return npg_error_set(err, -errno,

@@ -1,5 +1,6 @@
 /* File names from patterns, for many processes, hosts and ranks; declared in lib/recording.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "lib/recording.h"
@@ -152,4 +153,17 @@ int npg_output_expand(const char *pattern, const char *program, int pid, char *p
 	if (ret == 0 && x.used == 0)
 		return npg_error_set(err, -EINVAL, "the name of the output file is empty");
 	return ret;
+}
+
+bool npg_output_is_foreign(const char *path, const char *mark)
+{
+	char head[256];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	ssize_t size;
+
+	if (fd < 0)
+		return errno != ENOENT;
+	size = read(fd, head, sizeof(head));
+	close(fd);
+	return size != 0 && (size < 0 || memmem(head, (size_t)size, mark, strlen(mark)) == NULL);
 }

@@ -15,6 +15,8 @@
 #include "lib/schemas.h"
 
 /* What the analyzer and the v_* views look up by; made at the end, when it costs least. */
+#define NPG_RECORDING_MARK "NPG1" /* the application ID, in the header of the file */
+
 static const char index_sql[] =
     "BEGIN;"
     "CREATE INDEX sample_object ON sample (object_id, address);"
@@ -125,6 +127,30 @@ static int check_not_in_use(const char *path, struct npg_error *err)
 	return 0;
 }
 
+/* Files that would be moved or replaced, now or at the end, must be ours. */
+static int check_ours(const char *path, struct npg_error *err)
+{
+	static const char *const suffixes[] = { "", ".old", ".partial", ".partial.old" };
+
+	for (size_t i = 0; i < NPG_ARRAY_SIZE(suffixes); i++) {
+		char *name = join(path, suffixes[i]);
+		bool is_foreign;
+
+		if (name == NULL)
+			return npg_error_set(err, -ENOMEM, "%s: out of memory", path);
+		is_foreign = npg_output_is_foreign(name, NPG_RECORDING_MARK);
+		if (is_foreign)
+			npg_error_set(err, -EEXIST,
+				      "%s: is there and is no recording, and would have to be "
+				      "replaced; move it, or give another name with -o",
+				      name);
+		free(name);
+		if (is_foreign)
+			return -EEXIST;
+	}
+	return 0;
+}
+
 static int prepare_names(const char *path, struct npg_recording *r, struct npg_error *err)
 {
 	char *old = NULL;
@@ -138,6 +164,9 @@ static int prepare_names(const char *path, struct npg_recording *r, struct npg_e
 				     "%s: exists and is not a regular file; give another name "
 				     "with -o",
 				     path);
+	ret = check_ours(path, err);
+	if (ret < 0)
+		return ret;
 	r->path = strdup(path);
 	r->partial_path = join(path, ".partial");
 	old = join(path, ".partial.old");

@@ -27,8 +27,11 @@ struct npg_recording {
  * All tables and views exist afterwards. No fsync is made: a kill of any process loses nothing
  * that was committed, a power failure may.
  *
- * Return: 0; -EACCES, -ENOENT (directory), -ENOSPC, -EBUSY (another recorder writes it); @err set.
- * MT-Safe. Not AS-Safe.
+ * Names that would have to be replaced (PATH, PATH.old, PATH.partial.old) must be free or
+ * recordings: another program's file is never moved away or overwritten.
+ *
+ * Return: 0; -EEXIST (such a file), -EACCES, -ENOENT (directory), -ENOSPC, -EBUSY (another recorder
+ * writes it); @err set. MT-Safe. Not AS-Safe.
  */
 NPG_MUST_CHECK int npg_recording_create(const char *path, struct npg_recording *recording,
 					struct npg_error *err);
@@ -60,6 +63,15 @@ NPG_MUST_CHECK int npg_recording_open(const char *path, bool want_write,
 
 /** npg_recording_close() - close without finishing; safe on a zeroed struct. */
 void npg_recording_close(struct npg_recording *recording);
+
+/**
+ * npg_output_is_foreign() - is there a file that numapgo did not write, which must not be replaced?
+ * @mark: what each file of that kind of ours has in its first 256 bytes.
+ *
+ * An empty file is nobody's. A file that cannot be read counts as foreign.
+ * MT-Safe.
+ */
+bool npg_output_is_foreign(const char *path, const char *mark);
 
 /**
  * npg_output_expand() - a file name from a pattern: %p pid, %h host, %r rank, %j job, %e program,

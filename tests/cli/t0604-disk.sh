@@ -20,7 +20,7 @@ on_small_disk()
 full()
 {
 	on_small_disk 256 sh -c '
-		echo precious > "$1/small/r.db"
+		echo "NPG1 precious" > "$1/small/r.db" # passes for a recording
 		"$2" record --overhead 30 -o "$1/small/r.db" -- "$3/workloads/serial_init" 64 4 800 >"$1/out" 2>"$1/err"
 		echo $? >"$1/status"
 		cat "$1"/small/r.db* | grep -qa precious && echo kept >"$1/kept"
@@ -58,7 +58,7 @@ plan_kept()
 {
 	"$NUMAPGO" record -q -o "$tmp/r.db" -- "$B/workloads/serial_init" 8 2 50 &&
 		on_small_disk 4 sh -c '
-			echo precious >"$1/small/p.plan"
+			echo "numapgo-plan precious" >"$1/small/p.plan"
 			"$2" analyze --machine 4-small -o "$1/small/p.plan" "$1/r.db" >/dev/null 2>"$1/err"
 			echo $? >"$1/status"
 			grep -c precious "$1/small/p.plan"' - "$tmp" "$NUMAPGO" >"$tmp/kept"

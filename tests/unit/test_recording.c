@@ -218,6 +218,7 @@ static void alter(const char *sql)
 {
 	struct npg_db *db;
 
+	unlink("bad.db");
 	make_recording("bad.db", 1);
 	assert_int_equal(npg_db_open("bad.db", NPG_DB_WRITE, &db, &err), 0);
 	assert_int_equal(npg_db_exec(db, sql, &err), 0);
@@ -241,6 +242,40 @@ static void refuses_other_databases(void **state)
 	alter("DROP TABLE gap; CREATE VIEW gap AS SELECT 1");
 	assert_int_equal(npg_recording_open("bad.db", false, &r, &err), -EBADMSG);
 	assert_non_null(strstr(err.text, "table 'gap' is missing"));
+}
+
+static void put(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* What is no recording is neither replaced nor moved, under each name that would be. */
+static void keeps_files_of_others(void **state)
+{
+	static const char *const names[] = { "a.db", "a.db.old", "a.db.partial",
+					     "a.db.partial.old" };
+	struct npg_recording r;
+	char text[16] = "";
+	FILE *file;
+
+	(void)state;
+	for (size_t i = 0; i < NPG_ARRAY_SIZE(names); i++) {
+		put(names[i], "precious");
+		assert_int_equal(npg_recording_create("a.db", &r, &err), -EEXIST);
+		assert_non_null(strstr(err.text, names[i]));
+		file = fopen(names[i], "r");
+		assert_non_null(file);
+		assert_non_null(fgets(text, sizeof(text), file));
+		fclose(file);
+		assert_string_equal(text, "precious");
+		unlink(names[i]);
+	}
+	put("a.db", ""); /* as mktemp(1) makes it */
+	make_recording("a.db", 1);
 }
 
 static void refuses_damaged_files(void **state)
@@ -383,6 +418,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refuses_bad_places, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failed_finish_keeps_the_data, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refuses_other_databases, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(keeps_files_of_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refuses_damaged_files, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(reads_where_it_cannot_write, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tells_a_reader_about_the_journal, set_up,
