@@ -63,7 +63,7 @@ class Comparison:
         makes the emulated CPUs slower and so the clock samples of a short program more."""
         pages = os.path.join(self.directory, 'pages')
         if not os.path.exists(pages):
-            self._run([self.numapgo, 'record', '-q', '--period', RECORD_PERIOD_NS, '-o', 'run.db',
+            self._run([self.numapgo, 'record', '-q', '-s', 'clock,fault,hint', '--period', RECORD_PERIOD_NS, '-o', 'run.db',
                        '--'] + self.command, pages=pages, out=self.directory)
         return pages
 
