@@ -400,6 +400,22 @@ static int load_steps(struct npg_loader *l, const struct step *steps, size_t nr,
 	return ret;
 }
 
+/* Where nothing else was sampled, accesses that missed the TLB are the accesses there are. */
+static void settle_roles(struct npg_profile *p)
+{
+	bool has_accesses = false;
+
+	for (size_t i = 0; i < p->nr_sources; i++) {
+		enum npg_source_role role = p->sources[i].role;
+
+		has_accesses |= (role == NPG_ROLE_SOFTWARE || role == NPG_ROLE_HARDWARE) &&
+				strcmp(p->sources[i].state, "used") == 0;
+	}
+	for (size_t i = 0; !has_accesses && i < p->nr_sources; i++)
+		if (p->sources[i].role == NPG_ROLE_WALK)
+			p->sources[i].role = NPG_ROLE_HARDWARE;
+}
+
 int npg_profile_load_common(struct npg_loader *loader, struct npg_error *err)
 {
 	static const struct step steps[] = {
@@ -416,8 +432,10 @@ int npg_profile_load_common(struct npg_loader *loader, struct npg_error *err)
 		  site_row },
 		{ "SELECT id, process_id FROM thread ORDER BY id", thread_id_row },
 	};
+	int ret = load_steps(loader, steps, NPG_ARRAY_SIZE(steps), err);
 
-	return load_steps(loader, steps, NPG_ARRAY_SIZE(steps), err);
+	settle_roles(loader->profile);
+	return ret;
 }
 
 int npg_profile_load_program(struct npg_loader *loader, struct npg_error *err)

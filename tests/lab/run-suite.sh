@@ -221,12 +221,14 @@ part_pipeline()
 
 # --- compare ---
 
+# OpenMP threads that wait actively make accesses by how long they wait
 compare_twice() # WORKLOAD SIZE THREADS ITERATIONS
 {
 	name=$1
 	shift
 	for n in 1 2; do
-		$lab compare -m 4-small -p first-touch,numapgo --json -- \
+		$lab compare -m 4-small -p first-touch,numapgo --json \
+			--env OMP_WAIT_POLICY=passive -- \
 			"$B/workloads/$name" "$@" >"$tmp/$name.$n" || return 1
 	done
 	/usr/bin/python3 - "$tmp/$name.1" "$tmp/$name.2" <<-'END'

@@ -136,6 +136,26 @@ static void test_hardware_is_preferred(void **state)
 	synthetic_remove(&s);
 }
 
+static void test_walks_alone_are_accesses(void **state)
+{
+	struct npg_profile *p;
+	struct synthetic s;
+	int object;
+
+	(void)state;
+	synthetic_begin(&s, 1);
+	object = heap(&s, 1);
+	for (int i = 0; i < 250; i++)
+		synthetic_sample(&s, TLB, 2, object, address_of(&s, object), 5000000000);
+	sql(&s, "UPDATE source SET state = 'not asked' WHERE name <> 'tlb'");
+	synthetic_end(&s);
+	p = synthetic_load(&s, NULL);
+	assert_true(p->sources[TLB - 1].is_used);
+	assert_true(fabs(p->nr_samples - 250.0) < 1e-9);
+	npg_profile_free(p);
+	synthetic_remove(&s);
+}
+
 static void test_start_up_is_recognised(void **state)
 {
 	struct npg_profile *p;
@@ -284,6 +304,7 @@ int main(void)
 		cmocka_unit_test(test_little_cpu_time_is_still_busy),
 		cmocka_unit_test(test_hints_do_not_weigh),
 		cmocka_unit_test(test_hardware_is_preferred),
+		cmocka_unit_test(test_walks_alone_are_accesses),
 		cmocka_unit_test(test_start_up_is_recognised),
 		cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_text_is_left_out),
