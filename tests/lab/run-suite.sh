@@ -193,7 +193,7 @@ pipeline() # MACHINE THREADS THP AUTONUMA
 		set -e
 		program="./serial_init 8 $2 300"
 		\$program >bare
-		for source in clock hint fault; do
+		for source in clock hint clock,fault; do
 			./numapgo record -q -s \$source -o \$source.db -- \$program >\$source.out
 			./numapgo analyze -m machine.json -o \$source.plan \$source.db
 			./numapgo replay --plan \$source.plan -- \$program >\$source.again
@@ -201,6 +201,9 @@ pipeline() # MACHINE THREADS THP AUTONUMA
 			cmp bare \$source.again
 			echo "\$source: done"
 		done
+		# first touches alone tell who initialises, not who uses
+		./numapgo record -q -s fault -o fault.db -- \$program >/dev/null
+		./numapgo analyze -m machine.json fault.db 2>&1 | grep 'nothing can be decided'
 	END
 	$lab run -m "$1" --thp "$3" --autonuma "$4" -f "$NUMAPGO=/work/numapgo" \
 		-f "$B/workloads/serial_init" -f "datasets/machines/$1.json=/work/machine.json" \
