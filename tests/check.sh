@@ -94,12 +94,6 @@ run_parallel <<-END
 	-l 900 cases/replay sh tests/cases/run-all.sh $NUMAPGO replay -q --plan $PWD/$results/cases.plan --
 END
 
-if [ "${NUMAPGO_CI:-}" = 1 ]; then
-	step 'the lab: a real kernel with many nodes, every access counted'
-	sh tests/deps.sh lab && build lab/build/tools CC=gcc B="$B" lab-tools
-	run -l 2400 lab sh tests/lab/run-suite.sh
-fi
-
 step 'result'
 awk '{ p += $1; f += $2; s += $3 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 }' \
 	"$results/counts"
